@@ -6,7 +6,7 @@ among these data, and the terminal and notebooks show some of the same tables.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -89,6 +89,13 @@ def legend(results: Results, notes: Mapping[str, str]) -> list[LegendEntry]:
         for label, style in analysis.styles(results).items()
         if label in notes
     ]
+
+
+def not_shown(results: Results, among: Iterable[str], shown: Iterable[str]) -> str:
+    """Which of some solvers a figure leaves out; empty for none."""
+    absent = set(among) - set(shown)
+    names = ", ".join(label for label in analysis.styles(results) if label in absent)
+    return f"Not shown: {names}; the tables say why." if absent else ""
 
 
 def _runs_notes(results: Results, task: str) -> dict[str, str]:

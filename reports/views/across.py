@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,7 +23,7 @@ from ..statistics import errors, ranks, targets
 from ..statistics.ranks import FEWEST_DATASETS
 from ..statistics.targets import Target, bounds_median, expected_running_time
 from ..tables import Cell, Column, Heading, Table, framed, matrix
-from ..view import Figure, Section, legend
+from ..view import Figure, Section, legend, not_shown
 
 #: The families in words, with the preposition.
 FAMILY_WORDS: Mapping[str, str] = {
@@ -161,49 +162,45 @@ def _data_profile(results: Results, family: str, cost: str) -> Figure:
     if cost == "evaluations":
         problems, words = targets.in_squares(problems, results.runs), f"{words} in units of n²"
     title = f"Problems solved {FAMILY_WORDS[family]}, against {words}"
-    styles, n_tasks = analysis.styles(results), len(datasets(results))
-    groups = dict(iter(problems.groupby("solver")))
-    shown = {label: style for label, style in styles.items() if label in groups}
-    parts = []
-    for label in shown:
-        tasks, values = groups[label]["task"].nunique(), groups[label]["value"]
-        some = f" on {tasks} of {n_tasks} tasks" if tasks < n_tasks else ""
-        parts.append(f"{label} {np.isfinite(values).sum()} of {len(values)}{some}")
-    absent = ", ".join(label for label in styles if label not in groups)
-    notes = [f"Solved: {', '.join(parts)}."]
-    notes += [f"Not counted: {absent}; the tables say why."] if absent else []
-    return Figure(
-        f"across-data-{_NAMES[family]}-{_NAMES[cost]}",
-        title,
-        draw_profile(targets.data_profile(problems), shown, title, words),
-        note=" ".join([*notes, *_bounds_note(problems)]),
-    )
-
-
-def _bounds_note(problems: pd.DataFrame) -> list[str]:
-    """How many costs are drawn at an upper bound, and whose; nothing without any."""
-    counts = problems[problems["upper_bound"]].groupby("solver", sort=False).size()
-    listed = ", ".join(f"{solver} {count}" for solver, count in counts.items())
-    return [f"Drawn at an upper bound, the cost of the first checkpoint: {listed}."] * bool(listed)
+    steps, bounded = targets.data_profile(problems), problems.loc[problems["upper_bound"], "solver"]
+    name, among = f"across-data-{_NAMES[family]}-{_NAMES[cost]}", analysis.styles(results)
+    return profile(results, name, (title, words), problems, steps, among, bounded)
 
 
 def _performance_profile(results: Results, question: Question) -> Figure:
     problems = answers(results, question)
     ratios = targets.performance_ratios(targets.medians(problems), incomplete(results))
-    groups = ratios.groupby("solver", sort=False)["value"]
+    words = (f"{question.words}, as a ratio to the best", "ratio to the best of the task")
+    steps, name = targets.performance_profile(ratios), f"across-performance-{question.name}"
+    bounded = problems.loc[problems["upper_bound"], "solver"]
+    return profile(results, name, words, ratios, steps, (), bounded)
+
+
+def profile(
+    results: Results,
+    name: str,
+    words: tuple[str, str],
+    problems: pd.DataFrame,
+    steps: pd.DataFrame,
+    among: Iterable[str] = (),
+    bounded: Iterable[str] = (),
+) -> Figure:
+    """A profile of the solvers that have problems, with its title and the words of its axis.
+
+    Below it stands how many problems each solved, whose costs are only bounds, and who of ``among``
+    is not there.
+    """
+    groups = dict(iter(problems.groupby("solver")["value"]))
+    shown = {label: style for label, style in analysis.styles(results).items() if label in groups}
     parts = [
-        f"{name} {np.isfinite(each).sum()} of {plural(len(each), 'task')}" for name, each in groups
+        f"{label} {np.isfinite(groups[label]).sum()} of {groups[label].size}" for label in shown
     ]
-    styles, names = analysis.styles(results), set(ratios["solver"])
-    shown = {label: style for label, style in styles.items() if label in names}
-    title = f"{question.words}, as a ratio to the best"
-    profile, words = targets.performance_profile(ratios), "ratio to the best of the task"
-    return Figure(
-        f"across-performance-{question.name}",
-        title,
-        draw_profile(profile, shown, title, words),
-        note=" ".join([f"Solved: {', '.join(parts)}."] * bool(parts) + _bounds_note(problems)),
-    )
+    notes = [f"Solved: {', '.join(parts)}."] if parts else []
+    if counts := Counter(bounded):
+        listed = ", ".join(f"{solver} {n}" for solver, n in counts.items())
+        notes.append(f"Drawn at an upper bound, the cost of the first checkpoint: {listed}.")
+    notes.append(not_shown(results, among, shown))
+    return Figure(name, words[0], draw_profile(steps, shown, *words), " ".join(filter(None, notes)))
 
 
 def _trade(results: Results, fronts: pd.DataFrame) -> Figure:

@@ -13,7 +13,7 @@ import pandas as pd
 from .. import analysis, formatting
 from ..analysis import once
 from ..described import CellTask, Finding, ImagesTask, Task
-from ..drawing.figures import Axis, draw_medians, draw_profile
+from ..drawing.figures import Axis, draw_medians
 from ..formatting import plural
 from ..frames import RUN, SPREAD, by_solver, medians, of_task, records
 from ..measures import measured
@@ -22,6 +22,7 @@ from ..statistics import summary
 from ..statistics.targets import data_profile
 from ..tables import NONE, Cell, Heading, Table, measure_cell, number_cell
 from ..view import Figure, Section, figures_of
+from .across import profile
 
 # ---- kappa: what methods need, where generated problems differ in it
 
@@ -103,20 +104,9 @@ def solved_figures(results: Results, task: str) -> tuple[list[Figure], str]:
 
 def _profile(results: Results, tried: pd.DataFrame, cost: str) -> Figure:
     problems = tried[RUN].assign(target=0, value=tried[cost].where(tried["solved"], np.inf))
-    attempts = dict(iter(problems.dropna(subset="value").groupby("solver")["value"]))
-    shown = {name: style for name, style in analysis.styles(results).items() if name in attempts}
-    words = analysis.measures(results)[cost].words
-    title = f"Instances solved, against {words}"
-    parts = [
-        f"{name} {np.isfinite(attempts[name]).sum()} of {plural(len(attempts[name]), 'instance')}"
-        for name in shown
-    ]
-    return Figure(
-        f"solved-{cost.replace('_', '-')}",
-        title,
-        draw_profile(data_profile(problems.dropna(subset="value")), shown, title, words),
-        note=f"Solved: {', '.join(parts)}." if parts else "",
-    )
+    problems, words = problems.dropna(subset="value"), analysis.measures(results)[cost].words
+    name, steps = f"solved-{cost.replace('_', '-')}", data_profile(problems)
+    return profile(results, name, (f"Instances solved, against {words}", words), problems, steps)
 
 
 _IMAGES_NOTE = "Test errors after so many iterations for each class, training error at the end."

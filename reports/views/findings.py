@@ -22,7 +22,7 @@ from ..results import Results
 from ..statistics import targets
 from ..statistics.targets import Target
 from ..tables import NONE, Cell, Heading, Table, matrix, narrow
-from ..view import Figure, LegendEntry, Section, legend
+from ..view import Figure, LegendEntry, Section, legend, not_shown
 from .across import comparable_costs
 from .svm import references, trace_curves
 
@@ -98,11 +98,10 @@ def _row(
     notes = ["Dashed: the test error of the reference optimum."] * (value == "test_error")
     if (medians["median"] > highest).any():
         notes.append(f"Curves are cut off above {highest:g}.")
-    absent = set(results.runs.loc[results.runs["ok"], "solver"]) - set(medians["solver"])
-    if absent:
-        names = ", ".join(label for label in styles if label in absent)
-        notes.append(f"Not shown: {names}; the figures of each task say why.")
-    return f"{capitalised(measure.words)} against {spent}", " ".join(notes), figures
+    ended = results.runs.loc[results.runs["ok"], "solver"]
+    notes.append(not_shown(results, ended, medians["solver"]))
+    note = " ".join(filter(None, notes))
+    return f"{capitalised(measure.words)} against {spent}", note, figures
 
 
 _TARGETS = (

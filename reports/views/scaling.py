@@ -23,7 +23,7 @@ from ..frames import SPREAD, medians, of_task, records
 from ..measures import OF_SCALING
 from ..results import Results
 from ..tables import NONE, Cell, Column, Table, framed
-from ..view import Figure, Section, legend
+from ..view import Figure, Section, legend, not_shown
 
 #: Sizes that a family, and a fitted slope, must have.
 FEWEST_SIZES = 3
@@ -197,11 +197,9 @@ def _family(
     figures = []
     for name in _DRAWN:
         measure, panel = analysis.measures(results)[name], medians[medians["measure"] == name]
-        without = set(medians["solver"]) - set(panel["solver"])
-        absent = ", ".join(solver for solver in analysis.styles(results) if solver in without)
         title = f"{described.capitalised(measure.words)} against {_POINTS.words}"
         drawn = draw_medians(panel, measure, _POINTS, analysis.styles(results), label)
-        note = f"Not shown: {absent} (nothing counted)." if absent else ""
+        note = not_shown(results, medians["solver"], panel["solver"])
         figures.append(Figure(f"{anchor}-{name}", title, drawn, note, entries))
     table = _table(results, label, members, anchor)
     # Skipped runs took no time.

@@ -56,7 +56,7 @@ from ..tables import (
     measure_cell,
     number_column,
 )
-from ..view import Figure, Section, figures_of
+from ..view import Figure, Section, figures_of, not_shown
 
 # ---- traces: errors and suboptimality against what runs spend
 
@@ -68,36 +68,26 @@ PANELS = (
     ("cpu_s", "suboptimality"),
 )
 
-# Why a solver is not shown, where the table of results says it too briefly.
-_WITHOUT = {
-    "not minimised": "does not minimise the SVM objective",
-    summary.OTHER_PROBLEM: "solves another problem",
-    summary.NO_MODEL: "shows no model, only predictions",
-}
+_MARKS = (
+    f"Lines are medians over seeds, {BAND}. A lone marker with range bars is a solver that is seen "
+    "only at its end; a thin line that ends in a cross is a failed run, which is in no median."
+)
 
 
 def trace_figures(results: Results, task: str) -> tuple[list[Figure], str]:
     """Two panels of the test error, and two of the suboptimality with a reference."""
     (described,) = (item for item in results.tasks_of(SvmTask) if item.label == task)
-    figures = [
-        _trace_figure(results, task, cost, value)
-        for cost, value in PANELS
-        if described.reference or value != "suboptimality"
-    ]
-    drawings = [each.drawing for each in figures if each.drawing is not None]
-    columns = [drawing.data[["solver", "drawn"]] for drawing in drawings]
-    data = pd.concat([pd.DataFrame(columns=["solver", "drawn"]), *columns])
-    sentences = [f"Lines are medians over seeds, {BAND}."]
-    if ends := sorted(set(data.loc[data["drawn"] == "end", "solver"])):
-        sentences.append(
-            f"A lone marker with range bars is a solver that is seen only at its end "
-            f"({', '.join(ends)})."
-        )
-    if (data["drawn"] == "failed run").any():
-        sentences.append(
-            "A thin line that ends in a cross is a failed run; it is in no median and no band."
-        )
-    return figures, " ".join(sentences)
+    reference, ended = references(results)[task], results.runs[results.runs["ok"]]
+    figures = []
+    for cost, value in PANELS:
+        if described.reference or value != "suboptimality":
+            spent, shown = (analysis.measures(results)[name] for name in (cost, value))
+            frame = of_task(trace_curves(results, cost, value), task)
+            title = capitalised(f"{shown.words} against {spent.words}")
+            drawn = draw_traces(frame, spent, shown, analysis.styles(results), reference, task)
+            note = not_shown(results, of_task(ended, task)["solver"], frame["solver"])
+            figures.append(Figure(f"{value}-{cost}", title, drawn, note))
+    return figures, _MARKS
 
 
 @once
@@ -116,18 +106,6 @@ def references(results: Results) -> dict[str, dict[str, float]]:
     optima = columns.assign(resolution=resolution(results.runs)).groupby("task").median()
     optima = optima.reindex([task.label for task in results.study.tasks])
     return cast("dict[str, dict[str, float]]", optima.to_dict("index"))
-
-
-def _trace_figure(results: Results, task: str, cost: str, value: str) -> Figure:
-    spent, shown = (analysis.measures(results)[name] for name in (cost, value))
-    frame = of_task(trace_curves(results, cost, value), task)
-    reference = references(results)[task]
-    return Figure(
-        name=f"{value}-{cost}",
-        title=capitalised(f"{shown.words} against {spent.words}"),
-        drawing=draw_traces(frame, spent, shown, analysis.styles(results), reference, task),
-        note=_absent_note(results.runs, task, (cost, spent, shown), set(frame["solver"])),
-    )
 
 
 _NEAR = 30.0  # the resolution is drawn if within this factor of the lowest suboptimality
@@ -168,26 +146,6 @@ def draw_traces(
         levels=levels,
         floor=floor,
     )
-
-
-def _absent_note(
-    runs: pd.DataFrame, task: str, drawn: tuple[str, Measure, Measure], shown: set[str]
-) -> str:
-    """Which solvers with results a panel does not show, and why."""
-    cost, spent, measure = drawn
-    hidden = runs[(runs["task"] == task) & runs["ok"] & ~runs["solver"].isin(shown)]
-    reasons: dict[str, list[str]] = {}
-    for solver, group in hidden.groupby("solver", sort=False):
-        reason = "nothing recorded"
-        if measure.needs and not group[measure.needs].any():
-            reason = summary.without(measure, group)
-        elif group[cost].isna().all():
-            reason = spent.absent or reason
-        elif (group[cost] == 0).all():
-            reason = f"spent no {spent.words}"
-        reasons.setdefault(_WITHOUT.get(reason, reason), []).append(str(solver))
-    listed = "; ".join(f"{', '.join(names)} ({reason})" for reason, names in reasons.items())
-    return f"Not shown: {listed}." if listed else ""
 
 
 # ---- finals: how the test errors at the end of many runs are distributed

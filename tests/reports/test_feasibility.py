@@ -207,6 +207,6 @@ def test_instances_that_were_not_solved_count_and_skipped_ones_do_not(make, resu
         *(["VN", 300, pytest.approx(2 / 3)], ["PCT", 20, 0.5], ["PCT", 50, 0.75]),
     ]
     assert products.drawing.data["cost"].to_list() == [60.0, 200.0, 600.0, 40.0, 100.0]
-    assert iterations.note == "Solved: VN 3 of 4 instances, PCT 2 of 3 instances."
+    assert iterations.note == "Solved: VN 3 of 4, PCT 2 of 3."
     (alone, _), _ = solved_figures(results_of([records[0]]), "")
     assert alone.drawing.data["share"].tolist() == [1.0]

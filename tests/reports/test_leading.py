@@ -241,7 +241,7 @@ def test_every_figure_links_to_its_task_and_says_who_is_not_shown(realistic, rea
     assert places == sorted(places)
     assert section.count('class="legend"') == 1
     suboptimality, error = rows_of(load_results(realistic))
-    assert "Not shown: Perceptron, LIBSVM; the figures of each task say why." in suboptimality[1]
+    assert "Not shown: Perceptron, LIBSVM; the tables say why." in suboptimality[1]
     assert "Not shown: LIBSVM;" in error[1]
     assert "Dashed: the test error of the reference optimum." in error[1]
 
