@@ -80,7 +80,7 @@
 
   /** Take over what the address asks for; what it does not know is as at first. */
   function restore() {
-    const asked = new Map((marginbench.hash.get("explore") || "").split(";").map((part) => part.split(":")));
+    const asked = new Map(marginbench.hash.get("explore").split(";").map((part) => part.split(":")));
     for (const name of Object.keys(usual)) {
       const value = asked.get(name);
       const known = name in lists ? Object.hasOwn(lists[name], value) : value !== undefined;
