@@ -16,8 +16,10 @@ from ..data_loaders.atomic import replacing
 from ..harness.interrupts import interrupts_deferred
 from ..harness.storage import holds, storing
 from . import analysis
+from .formatting import slug
 from .results import Results
 from .statistics import integrity
+from .tables import Heading
 from .templating import TEMPLATES, environment, page, page_script, script_source
 from .views import sections
 from .views.common import glossary
@@ -76,13 +78,13 @@ def render(results: Results, command: str, site: Mapping[str, Any] | None = None
 
 
 def _definitions(results: Results) -> dict[str, Any]:
-    """For templates: whether a term is defined, and the terms that headings above lead to."""
-    defined, linked = glossary(results), set()
+    """For templates: the term of a heading if it is defined, and those that headings lead to."""
+    defined, linked = glossary(results), set[str]()
 
-    def define(term: str) -> bool:
-        if term in defined:
-            linked.add(term)
-        return term in defined
+    def define(heading: Heading) -> str:
+        term = heading.term or slug(heading.title)
+        linked.update({term} & defined.keys())
+        return term if term in defined else ""
 
     return {"define": define, "linked": linked}
 

@@ -33,7 +33,7 @@ class Cell:
     note: str = ""  # what a reader must know of the value, such as how many runs are behind it
     best: bool = False  # of its column
     absent: bool = False  # it stands for no value
-    incomplete: bool = False  # it counts too few runs
+    incomplete: bool = False  # it counts too few runs, or differs where all should agree
     code: bool = False  # whether it is a name of the code or a hash
     hint: str = ""  # what a short value stands for, in full
     shade: int | None = None  # how far it is from the best, from 0 on; None: not shaded
@@ -65,7 +65,7 @@ class Heading:
     style: str = ""  # the class of its cells: "number", "wide", "reason" or "statuses"
     group: str = ""  # the heading above it and its neighbours of the same group
     short: str = ""  # the heading in the terminal; empty: the terminal leaves the column out
-    term: str = ""  # the name of its definition, see ``views.common.glossary``; empty for none
+    term: str = ""  # the measure that it shows, for its definition; empty: its title is the term
 
     @property
     def long(self) -> bool:
@@ -81,8 +81,6 @@ class Table:
     headings: Sequence[Heading]
     rows: Sequence[Sequence[Cell]]
     style: str = ""  # a class for all of it
-    # The rows to point out, as their cells should agree and do not.
-    differing: frozenset[int] = frozenset()
     name: str = ""  # the name of its files, unique on the page; empty: no export writes it
     caption: str = ""  # what its numbers are, for a table that stands alone
     # What the cells say, not formatted; None where they are texts.
@@ -158,7 +156,7 @@ def matrix(
     rows: tuple[str, Iterable[str]],
     columns: tuple[str, Mapping[str, Heading]],
     cell: Callable[[Mapping[str, Any]], Cell],
-    first: str | Heading = "Solver",
+    first: str = "Solver",
     **more: Any,
 ) -> Table:
     """A table with a cell for each pair of two keys of a frame, such as solver and task.
@@ -178,9 +176,8 @@ def matrix(
         for name in labels
         if name in names
     ]
-    heading = Heading(first) if isinstance(first, str) else first
     more = {"style": "matrix", "numbers": frame} | more
-    return Table(label, [heading, *headings.values()], cells, **more)
+    return Table(label, [Heading(first), *headings.values()], cells, **more)
 
 
 def narrow(table: Table) -> Table:
@@ -189,7 +186,7 @@ def narrow(table: Table) -> Table:
         return table
     style = table.headings[-1].style
     headings = [
-        Heading("Task", term="task"),
+        Heading("Task"),
         *(Heading(row[0].value, style) for row in table.rows),
     ]
     rows = [
@@ -197,7 +194,7 @@ def narrow(table: Table) -> Table:
         for index, heading in enumerate(table.headings)
         if index
     ]
-    return replace(table, headings=headings, rows=rows, differing=frozenset())
+    return replace(table, headings=headings, rows=rows)
 
 
 def measure_cell(row: Mapping[str, Any], measure: Measure) -> Cell:

@@ -64,6 +64,13 @@ def _views(values: Any) -> Iterator[Figure | Table]:
             yield from _views(value)
 
 
+def table_section(
+    anchor: str, title: str, table: Table | None, words: str = "", folded: str = ""
+) -> Section:
+    """A section of a table below some words, folded under others if these are given."""
+    return Section(anchor, title, "table.html", {"table": table, "words": words, "folded": folded})
+
+
 #: Some figures of a task, or of the study where the task is empty, and what their marks mean.
 Family = Callable[[Results, str], tuple[list[Figure], str]]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 import numpy as np
@@ -117,8 +117,6 @@ _CELL_CAPTION = (
 # Of a table with a row for each method: the term and the title of a column, and what makes a cell
 # of the method and its runs.
 _Column = tuple[str, str, Callable[[str, pd.DataFrame], Cell]]
-
-
 _OF_STUDY = (kappa_figures, solved_figures)
 _TERMS = (
     "Solved: with the certificate that the instance has, checked from scratch. Instances of all "
@@ -126,21 +124,27 @@ _TERMS = (
 )
 
 
-# Where the counts of instances add up to more than there are.
-_TIES = "; ties count for each"
+def fewest(results: Results, tasks: Iterable[str]) -> Finding | None:
+    """Which methods needed the fewest iterations on how many instances of some tasks."""
+    totals: Counter[str] = Counter()
+    n = 0
+    for task in tasks:
+        counts, n_solved = summary.fewest_iterations(analysis.solved(results).runs, task)
+        totals.update(counts)
+        n += n_solved
+    if not totals:
+        return None
+    (first, most), *rest = totals.most_common()
+    listed = "".join(f"; {name} on {count}" for name, count in rest)
+    shared = "; ties count for each" if totals.total() > n else ""
+    words = f"{first} on {most} of {plural(n, 'solved instance')}"
+    return Finding("Fewest iterations", words, listed + shared)
 
 
 def fewest_sentence(results: Results, task: str) -> str:
     """Which methods needed the fewest iterations on how many instances of a task."""
-    counts, n = summary.fewest_iterations(analysis.solved(results).runs, task)
-    if not counts:
-        return "No method solved an instance."
-    if list(counts.values()) == [n]:
-        (name,) = counts
-        return f"{name} needed the fewest iterations on each of {plural(n, 'solved instance')}."
-    listed = ", ".join(f"{name} on {count}" for name, count in counts.items())
-    shared = _TIES if sum(counts.values()) > n else ""
-    return f"The fewest iterations, of {plural(n, 'solved instance')}: {listed}{shared}."
+    found = fewest(results, [task])
+    return found.sentence if found else "No method solved an instance."
 
 
 def gap_sentence(results: Results) -> str:
@@ -208,11 +212,8 @@ def results_table(results: Results, label: str) -> Table:
         columns, caption, numbers = _image_columns(results, task)
     else:
         columns, caption, numbers = _cell_columns(results, task)
-    headings = [Heading("Method", short="method", term="solver")]
-    for term, title, _ in columns:
-        # In the terminal "CPU time, median" is "CPU".
-        short = title.lower().replace(" time", "").removesuffix(", median").replace("cpu", "CPU")
-        headings.append(Heading(title, "number", short=short, term=term))
+    headings = [Heading("Method", short="method")]
+    headings += [Heading(title, "number", short=title, term=term) for term, title, _ in columns]
     groups = by_solver(of_task(analysis.solved(results).runs, label))
     return Table(
         f"Results on {label}",
@@ -263,16 +264,16 @@ def _cell_columns(results: Results, task: Task) -> tuple[list[_Column], str, pd.
         value = published.get(solver, math.nan)
         return Cell(value) if isinstance(value, str) else number_cell(value, formatting.seconds)
 
-    columns: list[_Column] = [("solved", "Solved", count)]
+    columns: list[_Column] = [("", "Solved", count)]
     if isinstance(task, CellTask) and task.generator == "lap":
-        columns.append(("proven", "Proven inseparable", proven))
+        columns.append(("", "Proven inseparable", proven))
     for name, measure in solved.costs.items():
         title = measure.title + (", median" if measure.format == "seconds" else "")
         columns.append((name, title, partial(needed, name)))
-    columns.append(("wall_mean", "Wall time, mean", mean))
+    columns.append(("", "Wall time, mean", mean))
     numbers = measured(table, solved.costs, analysis.counts(results))
     if published:
-        columns.append(("published", "Published mean", printed))
+        columns.append(("", "Published mean", printed))
         of_measure = numbers["solver"].map(dict(published)).where(numbers["measure"] == "wall_s")
         numbers = numbers.assign(published_mean=of_measure)
     return columns, _CELL_CAPTION, numbers
@@ -303,11 +304,11 @@ def _image_columns(results: Results, task: ImagesTask) -> tuple[list[_Column], s
         return Cell(reasons) if reasons else NONE
 
     columns: list[_Column] = [
-        ("runs", "Runs", count),
-        ("gamma", "Width", partial(median, "gamma")),
-        *(("stage_error", f"Error, {stage}", partial(error, stage)) for stage in task.stages),
+        ("", "Runs", count),
+        ("", "Width", partial(median, "gamma")),
+        *(("", f"Error, {stage}", partial(error, stage)) for stage in task.stages),
         ("train_error", "Train error", partial(median, "train_error")),
-        ("ended", "At the end", ended),
+        ("", "At the end", ended),
         *((name, measures[name].title, partial(median, name)) for name in counters),
         ("wall_s", "Wall time", partial(median, "wall_s")),
     ]
@@ -322,12 +323,7 @@ def findings(results: Results) -> list[Finding]:
     runs = analysis.solved(results).runs
     if not runs["task"].isin(cells).any() or len(results.study.solvers) < 2:
         return []
-    return [_solved_finding(results, cells), *_fewest_finding(results, cells)]
-
-
-def _solved_finding(results: Results, cells: set[str]) -> Finding:
-    """How many of its instances each method solved."""
-    runs = analysis.solved(results).runs
+    fastest = fewest(results, (task.label for task in results.study.tasks if task.label in cells))
     runs = runs[runs["task"].isin(cells) & (runs["status"] != "skipped")]
     counts = runs.groupby("solver", sort=False)["solved"].agg(["sum", "size", "mean"])
     counts = counts.sort_values("mean", ascending=False, kind="stable")
@@ -335,24 +331,8 @@ def _solved_finding(results: Results, cells: set[str]) -> Finding:
     n_best = int((counts["mean"] == counts["mean"].max()).sum()) if counts["sum"].any() else 0
     others = "".join(f"; {each}" for each in words[n_best:])
     best = "; ".join(words[:n_best]) or "none by any method"
-    return Finding("Instances solved", best, others)
-
-
-def _fewest_finding(results: Results, cells: set[str]) -> list[Finding]:
-    """Who needed the fewest iterations, over the instances of all problems."""
-    totals: Counter[str] = Counter()
-    n = 0
-    for task in (task.label for task in results.study.tasks if task.label in cells):
-        counts, n_solved = summary.fewest_iterations(analysis.solved(results).runs, task)
-        totals.update(counts)
-        n += n_solved
-    if not totals:
-        return []
-    (first, most), *rest = totals.most_common()
-    listed = "".join(f"; {name} on {count}" for name, count in rest)
-    words = f"{first} on {most} of {plural(n, 'solved instance')}"
-    shared = _TIES if totals.total() > n else ""
-    return [Finding("Fewest iterations", words, listed + shared)]
+    solved = Finding("Instances solved", best, others)
+    return [solved, fastest] if fastest else [solved]
 
 
 def _limit_words(results: Results) -> str:

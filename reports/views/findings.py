@@ -284,7 +284,6 @@ def _matrix_table(results: Results, target: Target, cost: str) -> Table:
         ("solver", [solver.label for solver in results.study.solvers]),
         ("task", {task: Heading(task, "number") for task in tasks}),
         lambda row: _ratio_cell(row, measure, several if ranked else ()),
-        first=Heading("Solver", term="solver"),
     )
     return replace(
         narrow(whole),
@@ -357,7 +356,7 @@ def budget_table(results: Results) -> Table | None:
         ("budget", names),
         ("task", {task.label: Heading(task.label) for task in results.tasks_of(SvmTask)}),
         _leader_cell,
-        first=Heading("After", term="after"),
+        first="After",
         style="",
         name="findings-budgets",
         caption="Of the solvers without a failed run.",

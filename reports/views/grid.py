@@ -186,7 +186,6 @@ def _table(title: str, name: str, points: pd.DataFrame) -> Table:
         ("label", dict.fromkeys(frame["label"])),
         ("column", headings),
         _cell,
-        first=Heading("Solver", term="solver"),
         name=name,
         caption="Shaded by the ratio to the lowest error of the solver.",
         numbers=numbers,
@@ -222,7 +221,7 @@ def _best(results: Results, points: pd.DataFrame) -> Table | None:
     word = analysis.words(results).solver.capitalize()
     columns = [
         Column("Grid", of="grid"),
-        Column(word, term="solver", of="solver"),
+        Column(word, of="solver"),
         *(
             Column(symbols.get(name, name), "number", of=partial(_parameter, name))
             for name in names

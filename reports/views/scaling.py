@@ -215,15 +215,15 @@ def _table(results: Results, label: str, members: pd.DataFrame, name: str) -> Ta
         return slope_cell(fitted[row["solver"], name])
 
     columns = [
-        Column("Solver", term="solver", of="solver"),
-        Column("Runs", "number", term="runs", of=_runs_cell),
+        Column("Solver", of="solver"),
+        Column("Runs", "number", of=_runs_cell),
         Column(
-            "Sizes n", "number", term="sizes",
+            "Sizes n", "number",
             of=lambda row: _sizes_cell(fitted[row["solver"], "cpu_s"]),
         ),
         *(
             Column(
-                f"Slope of {measures[name].words}", "number", term="slope", of=partial(slope, name)
+                f"Slope of {measures[name].words}", "number", of=partial(slope, name)
             )
             for name in FITTED
         ),

@@ -56,7 +56,7 @@ from ..tables import (
     measure_cell,
     number_column,
 )
-from ..view import Figure, Section, figures_of, not_shown
+from ..view import Figure, Section, figures_of, not_shown, table_section
 
 # ---- traces: errors and suboptimality against what runs spend
 
@@ -414,8 +414,8 @@ def results_table(results: Results, task: str, counts: pd.DataFrame) -> Table:
     shown = table[table["solver"].isin(counts["solver"])]
     intervals = ("test_error",) if "mistakes" in results.runs else ()
     columns = [
-        Column("Solver", short="solver", term="solver", of=solver),
-        Column("Runs", "number", short="runs", term="runs", of=runs),
+        Column("Solver", short="solver", of=solver),
+        Column("Runs", "number", short="runs", of=runs),
         *(
             Column(
                 item.title,
@@ -427,7 +427,7 @@ def results_table(results: Results, task: str, counts: pd.DataFrame) -> Table:
             )
             for name, item in measures.items()
         ),
-        Column("Status", "statuses", term="status", of=status),
+        Column("Status", "statuses", of=status),
     ]
     return framed(
         f"Results on {task}",
@@ -506,23 +506,19 @@ def data_section(results: Results) -> Iterator[Section]:
 
     sizes = {"n_train": "Train", "n_test": "Test", "n_features": "Features", "n_classes": "Classes"}
     columns = [
-        Column("Task", term="task", of="task"),
-        Column("Dataset", term="dataset", of=dataset),
-        *(number_column(sizes[name], name, formatting.integer, term=name) for name in sizes),
-        Column("Problem", "wide", term="problem", of=problem),
-        number_column("Reference optimum", "reference_primal", "{:.6g}".format, term="reference"),
-        number_column(
-            "Certified relative gap", "resolution", formatting.scientific, term="reference_gap"
-        ),
-        number_column(
-            "Its test error", "reference_test_error", formatting.percent, term="reference_error"
-        ),
-        Column("Fingerprint", term="fingerprint", of=fingerprint),
+        Column("Task", of="task"),
+        Column("Dataset", of=dataset),
+        *(number_column(sizes[name], name, formatting.integer) for name in sizes),
+        Column("Problem", "wide", of=problem),
+        number_column("Reference optimum", "reference_primal", "{:.6g}".format),
+        number_column("Certified relative gap", "resolution", formatting.scientific),
+        number_column("Its test error", "reference_test_error", formatting.percent),
+        Column("Fingerprint", of=fingerprint),
     ]
     numbers = _data_numbers(results)
     table = framed("Tasks and data", numbers, columns, cards=True, name="tasks")
     folded = "Sizes, problems and reference optima of the tasks"
-    yield Section("tasks", "Tasks and data", "table.html", {"table": table, "folded": folded})
+    yield table_section("tasks", "Tasks and data", table, folded=folded)
 
 
 def _data_numbers(results: Results) -> pd.DataFrame:

@@ -108,7 +108,7 @@ def test_what_is_proven_has_a_column_of_its_own_and_how_far_others_came_is_said(
 def test_who_needs_fewer_iterations_is_decided_on_every_instance(results, make, results_of):
     # On the second instance SPCT needed 210 against 220; an unsolved instance is no lead.
     assert fewest_sentence(results, "kappa = 1.0") == (
-        "The fewest iterations, of 3 solved instances: MPLFP on 2, SPCT on 1."
+        "Fewest iterations: MPLFP on 2 of 3 solved instances; SPCT on 1."
     )
     counts = {"VN": (10, 20), "PCT": (10, 30)}
     runs = [
@@ -117,7 +117,7 @@ def test_who_needs_fewer_iterations_is_decided_on_every_instance(results, make, 
         for seed, n in enumerate(needed)
     ]
     assert fewest_sentence(results_of(runs), "t") == (
-        "The fewest iterations, of 2 solved instances: VN on 2, PCT on 1; ties count for each."
+        "Fewest iterations: VN on 2 of 2 solved instances; PCT on 1; ties count for each."
     )
 
 
