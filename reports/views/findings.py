@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +23,7 @@ from ..statistics import targets
 from ..statistics.targets import Target
 from ..tables import NONE, Cell, Heading, Table, matrix, narrow
 from ..view import Figure, LegendEntry, Section, legend, not_shown
-from .across import comparable_costs
+from .across import comparable_costs, incomplete
 from .svm import references, trace_curves
 
 # A study of one task shows it whole.
@@ -187,85 +187,65 @@ def _first_finding(results: Results, target: Target) -> Finding | None:
     if cost == "cpu_s" and not analysis.times_compare(results):
         return None
     table = analysis.target_costs(results, target, cost)
-    competing = table[table["competes"]].groupby("task")["solver"].nunique()
-    tasks = [str(task) for task in competing.index[competing > 1]]
-    if not tasks:
-        return None
-    question = f"To stay {_within(target)}, in {words}"
-    several, nobody = "several solvers may be first on", "no competitor gets there on"
-    firsts: dict[str, list[tuple[float, bool]]] = {}
-    others = {several: 0, nobody: 0}
-    for task in tasks:
-        of_all = of_task(table, task)
-        leaders = of_all[of_all["first"]]
-        if len(leaders) == 1:
-            rest = of_all[~of_all["first"] & of_all["competes"] & np.isfinite(of_all["median"])]
+    firsts: dict[str, list[Mapping[str, Any]]] = {}
+    n_tasks = 0
+    for _, rows in table[table["competes"]].groupby("task", sort=False):
+        if len(rows) > 1:
+            n_tasks += 1
+            leaders = rows[rows["first"]]
+            several = "several solvers may be first" if len(leaders) else "no competitor gets there"
+            answer = f"{leaders['solver'].iloc[0]} is first" if len(leaders) == 1 else several
+            next_ones = rows[~rows["first"] & np.isfinite(rows["median"])]
             # How many times ahead of the next; NaN if it costs nothing.
-            lead = float(rest["ratio"].min()) if len(rest) else math.inf
-            solver, bounded = leaders.iloc[0][["solver", "upper_bound"]]
-            firsts.setdefault(solver, []).append((lead, bool(bounded)))
-        else:
-            others[several if len(leaders) else nobody] += 1
-    if others[nobody] == len(tasks):
-        return Finding(question, f"{nobody} {_of_all(len(tasks))}")
-    parts = [(len(leads), f"{name} is first on", _by(leads)) for name, leads in firsts.items()]
-    parts += [(n, words, "") for words, n in others.items() if n]
+            lead = next_ones["ratio"].min() if len(next_ones) else math.inf
+            bounded = leaders["upper_bound"].any()
+            firsts.setdefault(answer, []).append({"lead": lead, "bounded": bounded})
     # What holds on most tasks comes first.
-    (most, answer, detail), *rest_of_parts = sorted(parts, key=lambda part: -part[0])
-    words = "; ".join([detail, *(f"{words} {n}{more}" for n, words, more in rest_of_parts)])
-    return Finding(question, f"{answer} {most} of {plural(len(tasks), 'task')}", words)
+    parts = [
+        (f"{answer} on {len(leads)}", _ahead(leads) if answer.endswith(" is first") else "")
+        for answer, leads in sorted(firsts.items(), key=lambda item: -len(item[1]))
+    ]
+    if not parts:
+        return None
+    (answer, detail), *others = parts
+    rest = "".join(f"; {words}{more}" for words, more in others)
+    question = f"To stay {_within(target)}, in {words}"
+    return Finding(question, f"{answer} of {plural(n_tasks, 'task')}", detail + rest)
 
 
-def _by(leads: list[tuple[float, bool]]) -> str:
+def _ahead(leads: Sequence[Mapping[str, Any]]) -> str:
     """How far ahead: the factor of a lead with its range over the tasks, and where it is alone.
 
     Of one whose cost is only an upper bound the factor is a lower one.
     """
-    finite = [lead for lead, _ in leads if math.isfinite(lead)]
-    ahead = "at least " if any(bounded for lead, bounded in leads if lead in finite) else ""
-    if finite:
-        spread = formatting.spread(f"{min(finite):.2g}", f"{max(finite):.2g}")
-        ahead += f"{targets.geometric_mean(finite):.2g}{formatting.TIMES}"
-        ahead += f" ({spread}{formatting.TIMES})" if spread else ""
-    parts = {
-        f"{ahead} ahead of the next": len(finite),
-        "no other competitor gets there": sum(math.isinf(lead) for lead, _ in leads),
-        "at no cost": sum(math.isnan(lead) for lead, _ in leads),
-    }
-    parts = {words: n for words, n in parts.items() if n}
-    listed = (words + (f" on {n}" if len(parts) > 1 else "") for words, n in parts.items())
-    return f" ({', '.join(listed)})"
+    table = pd.DataFrame(leads)
+    finite = table[np.isfinite(table["lead"])]
+    parts = []
+    if len(finite):
+        low, high = (f"{each:.2g}" for each in finite["lead"].agg(["min", "max"]))
+        spread = f" ({low}{formatting.DASH}{high}{formatting.TIMES})" if low != high else ""
+        factor = f"{targets.geometric_mean(finite['lead']):.2g}{formatting.TIMES}{spread}"
+        bound = "at least " if finite["bounded"].any() else ""
+        parts.append(f"{bound}{factor} ahead of the next")
+    parts += ["no other competitor gets there"] * bool(np.isinf(table["lead"]).any())
+    parts += ["at no cost"] * bool(table["lead"].isna().any())
+    return f" ({', '.join(parts)})"
 
 
 def _error_finding(results: Results) -> Finding | None:
     """Whom the test errors tell apart."""
-    table = analysis.errors(results)
-    counts = analysis.counts(results).set_index(["task", "solver"])
-    ok = (counts["n_failed"] == 0) & (counts["n_missing"] == 0)
-    table = table[[bool(ok[key]) for key in zip(table["task"], table["solver"], strict=True)]]
-    compared = table.groupby("task")["solver"].nunique()
-    tasks = compared.index[compared > 1]
-    table = table[table["task"].isin(tasks)]
+    table, bad = analysis.errors(results), incomplete(results)
+    pairs = zip(table["task"], table["solver"], strict=True)
+    table = table[[pair not in bad for pair in pairs]]
+    table = table[table.groupby("task")["solver"].transform("nunique") > 1]
     if table.empty:
         return None
     worse = table[~table["best"]].groupby("solver", sort=False)["task"].nunique()
     worse = worse.sort_values(ascending=False, kind="stable")
-    if worse.empty:
-        return Finding(
-            "Test error", f"no solver can be told from the best on {_of_all(len(tasks))}"
-        )
     listed = ", ".join(f"{name} on {count}" for name, count in worse.items())
-    # The best of one task may be worse on another. Others may differ from each other.
-    others = table["solver"].nunique() - len(worse)
-    return Finding(
-        f"Test error, on {plural(len(tasks), 'task')}",
-        f"worse than the best by more than chance: {listed}",
-        "; no other solver can be told from the best" if others else "",
-    )
-
-
-def _of_all(n: int) -> str:
-    return "the only task" if n == 1 else f"any of {n} tasks"
+    words = f"worse than the best by more than chance: {listed}"
+    question = f"Test error, on {plural(table['task'].nunique(), 'task')}"
+    return Finding(question, words if listed else "no solver can be told from the best")
 
 
 def _matrix_table(results: Results, target: Target, cost: str) -> Table:
@@ -302,16 +282,14 @@ def _ratio_cell(row: Mapping[str, Any], measure: Measure, ranked: Collection[str
         for name, word in (("n_failed", "failed"), ("n_missing", "missing"))
         if row[name]
     )
+    bounded, open_ended = row["upper_bound"], row["best_is_bound"] and row["ratio"] != 1
     if row["absent"]:
         return Cell(str(row["absent"]), note=failed, absent=True)
     if not math.isfinite(row["median"]):
         some = f"{row['n_reached']} of {row['n']} runs do" if row["n_reached"] else ""
         return Cell(formatting.NEVER, note=failed or some, absent=True)
-    if math.isnan(row["ratio"]):
+    if math.isnan(row["ratio"]) or (bounded and open_ended):
         return Cell(formatting.DASH, note=failed, absent=True)
-    bounded, open_ended = row["upper_bound"], row["best_is_bound"] and row["ratio"] != 1
-    if bounded and open_ended:
-        return Cell(formatting.DASH, note="both costs are bounds", absent=True)
     value, low, high = (_ratio(row[name]) for name in ("ratio", "ratio_low", "ratio_high"))
     at_most = bounded and not row["best_is_bound"]
     sign = formatting.AT_MOST if at_most else formatting.AT_LEAST if open_ended else ""
@@ -335,16 +313,10 @@ def _ratio(value: float) -> str:
 
 def budget_table(results: Results) -> Table | None:
     """Who has the lowest test error after so many evaluations, or seconds."""
-    names, parts = list[str](), []
-    for column in comparable_costs(results):
-        budgets = _budgets(results, column)
-        leaders = targets.leaders(results.runs, analysis.traces(results), column, budgets)
-        parts.append(leaders)
-        # Of several budgets that end no run early only the first.
-        ends = analysis.traces(results).groupby("task")[column].max()
-        cut = (budgets["amount"] < budgets["task"].map(ends)).groupby(budgets["budget"], sort=False)
-        beyond = [name for name, any_cut in cut.any().items() if not any_cut]
-        names += [str(name) for name in dict.fromkeys(budgets["budget"]) if name not in beyond[1:]]
+    parts = [
+        targets.leaders(results.runs, analysis.traces(results), cost, _budgets(results, cost))
+        for cost in comparable_costs(results)
+    ]
     numbers = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
     if numbers.empty:
         return None
@@ -353,7 +325,7 @@ def budget_table(results: Results) -> Table | None:
     table = matrix(
         "Lowest median test error after a budget",
         first.agg({"solver": list, "error": "first"}).reset_index(),
-        ("budget", names),
+        ("budget", dict.fromkeys(numbers["budget"])),
         ("task", {task.label: Heading(task.label) for task in results.tasks_of(SvmTask)}),
         _leader_cell,
         first="After",
@@ -366,19 +338,19 @@ def budget_table(results: Results) -> Table | None:
 
 def _budgets(results: Results, cost: str) -> pd.DataFrame:
     """The budgets of each task, and the names that they have in the table."""
-    rows = []
-    for task in results.tasks_of(SvmTask):
-        if cost == "cpu_s":
-            names = {f"{value:g}{formatting.THIN}s of CPU time": value for value in _SECONDS}
-        else:
-            n = of_task(results.runs, task.label)["n_train"].dropna()
-            names = {
-                f"{share:g} n² evaluations": share * n.iloc[0] * n.iloc[0]
-                for share in _SQUARES
-                if len(n)
-            }
-        rows += [(task.label, name, amount) for name, amount in names.items()]
-    return pd.DataFrame(rows, columns=["task", "budget", "amount"])
+    sizes = results.runs.groupby("task")["n_train"].first()
+    if cost == "cpu_s":
+        named = [
+            (f"{value:g}{formatting.THIN}s of CPU time", value, sizes**0) for value in _SECONDS
+        ]
+    else:
+        named = [(f"{share:g} n² evaluations", share, sizes**2) for share in _SQUARES]
+    rows = [
+        (task.label, name, amount * unit[task.label])
+        for task in results.tasks_of(SvmTask)
+        for name, amount, unit in named
+    ]
+    return pd.DataFrame(rows, columns=["task", "budget", "amount"]).dropna()
 
 
 def _leader_cell(row: Mapping[str, Any]) -> Cell:

@@ -78,9 +78,9 @@ def test_the_sentences_say_what_the_matrix_shows(results):
     # Every test error is 0.3, which is far above that of the optimum.
     assert found[1] == (
         "To stay within 1 point of the optimum's error, in kernel evaluations: no competitor "
-        "gets there on any of 2 tasks."
+        "gets there on 2 of 2 tasks."
     )
-    assert found[2] == "Test error: no solver can be told from the best on any of 2 tasks."
+    assert found[2] == "Test error, on 2 tasks: no solver can be told from the best."
 
 
 def test_a_solver_with_a_failed_run_may_get_there_though_it_does_not_compete(make, results_of):
@@ -94,7 +94,7 @@ def test_a_solver_with_a_failed_run_may_get_there_though_it_does_not_compete(mak
         return findings(results_of(records))[0].sentence
 
     assert "(no other competitor gets there)" in first("Fast", "Flaky")
-    assert "no competitor gets there on the only task" in first("Flaky")
+    assert "no competitor gets there on 1 of 1 task" in first("Flaky")
     # One without a competitor is not first.
     near = make.trace([10, 100], [0.3] * 2, [200.0, 100.5])
     records = [make.finished("a", name, 0, near) for name in ("Whole", "Flaky")]
