@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import base64
+import re
 import shlex
 from collections.abc import Mapping
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -137,13 +137,5 @@ def csv_link(data: pd.DataFrame) -> str:
 
 def results_argument(command: str, study: str) -> str:
     """The results folder for a command line, quoted: where the command that made them put them."""
-    try:
-        words = shlex.split(command)
-    except ValueError:
-        words = []
-    for word, following in zip_longest(words, words[1:], fillvalue=""):
-        if word == "--out" and following:
-            return shlex.quote(following)
-        if word.startswith("--out="):
-            return shlex.quote(word.removeprefix("--out="))
-    return shlex.quote(f"results/{study}")
+    given = re.search(r"(?<!\S)--out[= ]+('[^']*'|\"[^\"]*\"|\S+)", command)
+    return given[1] if given else shlex.quote(f"results/{study}")

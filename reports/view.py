@@ -82,20 +82,24 @@ def figures_of(
     drawn, marks = [], []
     for family in families:
         figures, words = family(results, task)
-        drawn += figures
+        drawn += [replace(item, name=f"{prefix}-{item.name}") for item in figures]
         marks += [words] if figures else []
-    entries = legend(results, _runs_notes(results, task))
-    figures = [replace(item, name=f"{prefix}-{item.name}", legend=entries) for item in drawn]
-    return figures, " ".join(filter(None, marks))
+    return with_legend(results, drawn, task), " ".join(filter(None, marks))
 
 
-def legend(results: Results, notes: Mapping[str, str]) -> list[LegendEntry]:
-    """The solvers that a mapping has a note for, often an empty one, in the study's order."""
-    return [
+def with_legend(results: Results, figures: Sequence[Figure], task: str = "") -> list[Figure]:
+    """The figures with a legend of the solvers of a task, or of those that one of them draws."""
+    frames = [figure.drawing.data for figure in figures if figure.drawing is not None]
+    drawn = dict.fromkeys(
+        (str(label) for frame in frames for label in frame["solver"].unique()), ""
+    )
+    notes = _runs_notes(results, task) if task else drawn
+    entries = [
         LegendEntry(label, swatch(style), notes[label])
         for label, style in analysis.styles(results).items()
         if label in notes
     ]
+    return [replace(figure, legend=entries) for figure in figures]
 
 
 def not_shown(results: Results, among: Iterable[str], shown: Iterable[str]) -> str:
@@ -107,8 +111,6 @@ def not_shown(results: Results, among: Iterable[str], shown: Iterable[str]) -> s
 
 def _runs_notes(results: Results, task: str) -> dict[str, str]:
     """Whether a solver solves another problem, and how many runs its lines stand on if not all."""
-    if not task:
-        return dict.fromkeys(analysis.styles(results), "")
     others = other_problem_solvers(results.runs, task)
     notes = {}
     for row in records(of_task(analysis.counts(results), task)):

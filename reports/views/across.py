@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from ..statistics import errors, ranks, targets
 from ..statistics.ranks import FEWEST_DATASETS
 from ..statistics.targets import Target, bounds_median, expected_running_time
 from ..tables import Cell, Column, Heading, Table, framed, matrix
-from ..view import Figure, Section, legend, not_shown
+from ..view import Figure, Section, not_shown, with_legend
 
 #: The families in words, with the preposition.
 FAMILY_WORDS: Mapping[str, str] = {
@@ -110,7 +110,7 @@ def across_section(results: Results) -> Iterator[Section]:
         "n_datasets": len(set(dataset_of.values())),
         "fewest_datasets": FEWEST_DATASETS,
         "times": "cpu_s" in costs,
-        "data_profiles": _with_legend(
+        "data_profiles": with_legend(
             results,
             [
                 _data_profile(results, family, cost)
@@ -119,7 +119,7 @@ def across_section(results: Results) -> Iterator[Section]:
             ],
         ),
         "solved": solved_table(results),
-        "performance_profiles": _with_legend(
+        "performance_profiles": with_legend(
             results, [_performance_profile(results, question) for question in all_questions]
         ),
         "asked": [
@@ -132,7 +132,7 @@ def across_section(results: Results) -> Iterator[Section]:
             for question in all_questions
         ],
         "ranks": rank_table(results),
-        "ranked": _with_legend(
+        "ranked": with_legend(
             results,
             [
                 _ranks_figure(results, question)
@@ -141,19 +141,11 @@ def across_section(results: Results) -> Iterator[Section]:
             ],
         ),
         "rank_sentences": [rank_sentence(results, question) for question in all_questions],
-        "trade": _with_legend(results, [_trade(results, fronts)]),
+        "trade": with_legend(results, [_trade(results, fronts)]),
         "fronts": fronts_table(results, fronts) if len(fronts) else None,
         "front_cost": analysis.measures(results)[costs[-1]].words,
     }
     yield Section("across", "Across tasks", "across.html", data)
-
-
-def _with_legend(results: Results, figures: list[Figure]) -> list[Figure]:
-    """The figures with a legend of the solvers that one of them draws."""
-    frames = [each.drawing.data for each in figures if each.drawing is not None]
-    drawn = {str(label) for frame in frames for label in frame["solver"].unique()}
-    entries = legend(results, dict.fromkeys(drawn, ""))
-    return [replace(each, legend=entries) for each in figures]
 
 
 def _data_profile(results: Results, family: str, cost: str) -> Figure:

@@ -9,7 +9,6 @@ again with Vega (``templates/vega.min.js``). Medians, spread and ends are those 
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 
 from ...harness.results.measures import Measure, counter_measures
@@ -63,10 +63,7 @@ _SHAPES = {
 @once
 def explorer_json(results: Results) -> Markup:
     """The data as JSON, safe inside a ``script`` element."""
-    text = json.dumps(explorer_data(results), separators=(",", ":"), allow_nan=False)
-    for character in "<>&":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return Markup(text)
+    return htmlsafe_json_dumps(explorer_data(results), separators=(",", ":"), allow_nan=False)
 
 
 @once

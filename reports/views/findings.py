@@ -22,7 +22,7 @@ from ..results import Results
 from ..statistics import targets
 from ..statistics.targets import Target
 from ..tables import NONE, Cell, Heading, Table, matrix, narrow
-from ..view import Figure, LegendEntry, Section, legend, not_shown
+from ..view import Figure, Section, not_shown, with_legend
 from .across import comparable_costs, incomplete
 from .svm import references, trace_curves
 
@@ -37,10 +37,9 @@ def overview_section(results: Results) -> Iterator[Section]:
     """The medians of every task on shared axes, where there are tasks to compare."""
     if len(results.tasks_of(SvmTask)) < _FEWEST_TASKS:
         return
-    shown = {solver for value in _VALUES for solver in _medians(results, value)["solver"]}
-    entries = legend(results, dict.fromkeys(shown, ""))
-    rows = [row for value in _VALUES if (row := _row(results, value, entries)) is not None]
+    rows = [row for value in _VALUES if (row := _row(results, value)) is not None]
     if rows:
+        every = with_legend(results, [figure for _, _, figures in rows for figure in figures])
         counted = bool(analysis.counters(results))
         squares = "n is the number of training points of the task. " if counted else ""
         marks = (
@@ -48,7 +47,12 @@ def overview_section(results: Results) -> Iterator[Section]:
             f"longest. All figures of a row have the same logarithmic axes. {squares}"
             "Choose the name of a task for its full results."
         )
-        yield Section("glance", "At a glance", "overview.html", {"rows": rows, "marks": marks})
+        yield Section(
+            "glance",
+            "At a glance",
+            "overview.html",
+            {"rows": rows, "legend": every[0].legend, "marks": marks},
+        )
 
 
 def _cost(results: Results) -> tuple[str, str, str]:
@@ -70,9 +74,7 @@ def _medians(results: Results, value: str) -> pd.DataFrame:
     return drawn[np.isfinite(drawn[["cost", "median"]].astype(float)).all(axis=1)]
 
 
-def _row(
-    results: Results, value: str, entries: list[LegendEntry]
-) -> tuple[str, str, list[Figure]] | None:
+def _row(results: Results, value: str) -> tuple[str, str, list[Figure]] | None:
     """The title and note of a value and its figures, one for each task; None if all are empty."""
     _, spent, unit = _cost(results)
     medians, measure = _medians(results, value), analysis.measures(results)[value]
@@ -94,14 +96,14 @@ def _row(
             levels=[] if math.isnan(level) else [(level, "")], floor=floor, small=True,
         )  # fmt: skip
         anchor = f"results-{name}"
-        figures.append(Figure(f"glance-{value}-{anchor}", task, drawn, "", entries, anchor))
+        figures.append(Figure(f"glance-{value}-{anchor}", task, drawn, link=anchor))
     notes = ["Dashed: the test error of the reference optimum."] * (value == "test_error")
     if (medians["median"] > highest).any():
         notes.append(f"Curves are cut off above {highest:g}.")
     ended = results.runs.loc[results.runs["ok"], "solver"]
     notes.append(not_shown(results, ended, medians["solver"]))
     note = " ".join(filter(None, notes))
-    return f"{capitalised(measure.words)} against {spent}", note, figures
+    return f"{capitalised(measure.words)} against {spent}", note, with_legend(results, figures)
 
 
 _TARGETS = (
@@ -219,17 +221,16 @@ def _ahead(leads: Sequence[Mapping[str, Any]]) -> str:
     Of one whose cost is only an upper bound the factor is a lower one.
     """
     table = pd.DataFrame(leads)
-    finite = table[np.isfinite(table["lead"])]
-    parts = []
-    if len(finite):
+    alone, free = np.isinf(table["lead"]), table["lead"].isna()
+    parts = {"no other competitor gets there": alone.sum(), "at no cost": free.sum()}
+    if len(finite := table[~alone & ~free]):
         low, high = (f"{each:.2g}" for each in finite["lead"].agg(["min", "max"]))
         spread = f" ({low}{formatting.DASH}{high}{formatting.TIMES})" if low != high else ""
-        factor = f"{targets.geometric_mean(finite['lead']):.2g}{formatting.TIMES}{spread}"
         bound = "at least " if finite["bounded"].any() else ""
-        parts.append(f"{bound}{factor} ahead of the next")
-    parts += ["no other competitor gets there"] * bool(np.isinf(table["lead"]).any())
-    parts += ["at no cost"] * bool(table["lead"].isna().any())
-    return f" ({', '.join(parts)})"
+        factor = f"{bound}{targets.geometric_mean(finite['lead']):.2g}{formatting.TIMES}{spread}"
+        parts = {f"{factor} ahead of the next": len(finite)} | parts
+    listed = [f"{words} on {n}" if n < len(table) else words for words, n in parts.items() if n]
+    return f" ({', '.join(listed)})"
 
 
 def _error_finding(results: Results) -> Finding | None:

@@ -23,7 +23,7 @@ from ..frames import SPREAD, medians, of_task, records
 from ..measures import OF_SCALING
 from ..results import Results
 from ..tables import NONE, Cell, Column, Table, framed
-from ..view import Figure, Section, legend, not_shown
+from ..view import Figure, Section, not_shown, with_legend
 
 #: Sizes that a family, and a fitted slope, must have.
 FEWEST_SIZES = 3
@@ -193,18 +193,17 @@ def _family(
     total = float(tasks["total"].iloc[0])
     words = described.kernel_words(first, None if math.isnan(total) else total)
     label = ", ".join([first.dataset, *words])
-    entries = legend(results, dict.fromkeys(medians["solver"], ""))
     figures = []
     for name in _DRAWN:
         measure, panel = analysis.measures(results)[name], medians[medians["measure"] == name]
         title = f"{described.capitalised(measure.words)} against {_POINTS.words}"
         drawn = draw_medians(panel, measure, _POINTS, analysis.styles(results), label)
         note = not_shown(results, medians["solver"], panel["solver"])
-        figures.append(Figure(f"{anchor}-{name}", title, drawn, note, entries))
+        figures.append(Figure(f"{anchor}-{name}", title, drawn, note))
     table = _table(results, label, members, anchor)
     # Skipped runs took no time.
     lacking = not (members["ok"] | (members["status"] == "skipped")).all()
-    return anchor, label, figures, table, _LEFT_OUT if lacking else ""
+    return anchor, label, with_legend(results, figures), table, _LEFT_OUT if lacking else ""
 
 
 def _table(results: Results, label: str, members: pd.DataFrame, name: str) -> Table:
