@@ -154,15 +154,16 @@ def matrix(
     label: str,
     frame: pd.DataFrame,
     rows: tuple[str, Iterable[str]],
-    columns: tuple[str, Mapping[str, Heading]],
+    columns: tuple[str, Mapping[str, str]],
     cell: Callable[[Mapping[str, Any]], Cell],
     first: str = "Solver",
+    column_style: str = "number",
     **more: Any,
 ) -> Table:
     """A table with a cell for each pair of two keys of a frame, such as solver and task.
 
     ``rows`` and ``columns`` are the name of a key and its values in order, columns with their
-    headings; ``cell`` makes that of the row of a pair; a dash stands where there is none. Rows
+    titles; ``cell`` makes that of the row of a pair; a dash stands where there is none. Rows
     without any are left out. The frame is its numbers.
     """
     (index, labels), (key, headings) = rows, columns
@@ -177,7 +178,12 @@ def matrix(
         if name in names
     ]
     more = {"style": "matrix", "numbers": frame} | more
-    return Table(label, [Heading(first), *headings.values()], cells, **more)
+    return Table(
+        label,
+        [Heading(first), *(Heading(title, column_style) for title in headings.values())],
+        cells,
+        **more,
+    )
 
 
 def narrow(table: Table) -> Table:

@@ -21,7 +21,7 @@ from ..measures import ERROR_TARGET, OBJECTIVE_TARGET
 from ..results import Results
 from ..statistics import targets
 from ..statistics.targets import Target
-from ..tables import NONE, Cell, Heading, Table, matrix, narrow
+from ..tables import NONE, Cell, Table, matrix, narrow
 from ..view import Figure, Section, not_shown, with_legend
 from .across import comparable_costs, incomplete
 from .svm import references, trace_curves
@@ -263,7 +263,7 @@ def _matrix_table(results: Results, target: Target, cost: str) -> Table:
         title,
         table[table["solver"].isin(tried)],
         ("solver", [solver.label for solver in results.study.solvers]),
-        ("task", {task: Heading(task, "number") for task in tasks}),
+        ("task", {task: task for task in tasks}),
         lambda row: _ratio_cell(row, measure, several if ranked else ()),
     )
     return replace(
@@ -327,9 +327,10 @@ def budget_table(results: Results) -> Table | None:
         "Lowest median test error after a budget",
         first.agg({"solver": list, "error": "first"}).reset_index(),
         ("budget", dict.fromkeys(numbers["budget"])),
-        ("task", {task.label: Heading(task.label) for task in results.tasks_of(SvmTask)}),
+        ("task", {task.label: task.label for task in results.tasks_of(SvmTask)}),
         _leader_cell,
         first="After",
+        column_style="",
         style="",
         name="findings-budgets",
         caption="Of the solvers without a failed run.",

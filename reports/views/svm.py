@@ -235,33 +235,31 @@ def draw_maintenance(
 _GAMMA = "\N{GREEK SMALL LETTER GAMMA}"
 
 
+_BUNDLE_NOTE = (
+    f"In units of λ/2 ‖w‖² + mean loss. {_GAMMA} is the objective of an iterate less the best "
+    "lower bound; dashed, ε: the same for the best iterate so far, where it differs."
+)
+
+
 def bundle_figures(results: Results, task: str) -> tuple[list[Figure], str]:
     """gamma_t and epsilon_t of bundle methods (BMRM07 section 3.2)."""
-    drawn = draw_bundle_gaps(_gaps(results), analysis.styles(results), task)
+    gaps = of_task(_gaps(results), task)
+    drawn, note = draw_bundle_gaps(gaps, analysis.styles(results), task), _BUNDLE_NOTE
     if drawn is None:
         return [], ""
+    slopes = [f"{row['solver']} {decimals(row['slope'], 1)}" for row in records(gap_slopes(gaps))]
+    if slopes:
+        note += (
+            f" Slopes of {_GAMMA} on these axes from iteration {FIRST_OF_SLOPE} on: "
+            f"{'; '.join(slopes)} (the bound for the hinge loss has {decimals(-1.0, 1)})."
+        )
     title = f"Gap {_GAMMA} of bundle methods against iterations"
-    slopes = gap_slopes(of_task(_gaps(results), task))
-    return [Figure("bundle", title, drawn, _bundle_note(slopes))], ""
+    return [Figure("bundle", title, drawn, note)], ""
 
 
 @once
 def _gaps(results: Results) -> pd.DataFrame:
     return bundle_gaps(results.runs)
-
-
-def _bundle_note(slopes: pd.DataFrame) -> str:
-    note = (
-        f"In units of λ/2 ‖w‖² + mean loss. {_GAMMA} is the objective of an iterate less the best "
-        "lower bound; dashed, ε: the same for the best iterate so far, where it differs."
-    )
-    texts = [f"{row['solver']} {decimals(row['slope'], 1)}" for row in records(slopes)]
-    if not texts:
-        return note
-    return (
-        f"{note} Slopes of {_GAMMA} on these axes from iteration {FIRST_OF_SLOPE} on: "
-        f"{'; '.join(texts)} (the bound for the hinge loss has {decimals(-1.0, 1)})."
-    )
 
 
 def draw_bundle_gaps(gaps: pd.DataFrame, styles: Styles, task: str) -> Drawing | None:
@@ -532,6 +530,10 @@ def _data_numbers(results: Results) -> pd.DataFrame:
 def protocol_section(results: Results) -> Iterator[Section]:
     """What a run is, what is counted, and what curves and tables are."""
     budget = results.study.budget
+    # Of a deterministic solver one run may stand for all seeds.
+    n_runs = analysis.counts(results).groupby("solver")["n_planned"].max()
+    singles = set(n_runs.index[n_runs < n_runs.max()])
+    run_once = [each.label for each in results.study.solvers if each.deterministic]
     counted = [name for name in SUMS["evaluations"] if name in analysis.counters(results)]
     data = {
         "budget": {
@@ -541,7 +543,7 @@ def protocol_section(results: Results) -> Iterator[Section]:
         },
         "epoch_checkpoints": budget.get("epoch_checkpoints", False),
         "folded": any(task.folds for task in results.tasks_of(SvmTask)),
-        "run_once": _run_once(results),
+        "run_once": [label for label in run_once if label in singles],
         "several_counters": len(counted) > 1,
         "inner_products": "inner_products" in counted,
         "matvec_entries": "matvec_entries" in counted,
@@ -551,17 +553,3 @@ def protocol_section(results: Results) -> Iterator[Section]:
         "band": BAND,
     }
     yield Section("protocol", "Protocol", "svm_protocol.html", data)
-
-
-def _run_once(results: Results) -> str:
-    """The deterministic solvers of which one run stands for all seeds, in words."""
-    n_runs = analysis.counts(results).groupby("solver")["n_planned"].max()
-    most = n_runs.max()
-    names = [
-        solver.label
-        for solver in results.study.solvers
-        if solver.deterministic and n_runs.get(solver.label, most) < most
-    ]
-    if not names:
-        return ""
-    return f"{', '.join(names)}: deterministic, run once on each task instead of with {most} seeds."
