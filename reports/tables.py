@@ -40,11 +40,6 @@ class Cell:
     number: float | None = None  # what the page sorts it by; None: by its text, after all numbers
 
     @property
-    def long(self) -> bool:
-        """Whether it has a word too long for a column, which then breaks anywhere."""
-        return formatting.has_long_word(self.value)
-
-    @property
     def sort_key(self) -> str:
         """What the page sorts it by, as text; empty where there is no number."""
         return "" if self.number is None or not math.isfinite(self.number) else f"{self.number:.9g}"
@@ -66,11 +61,6 @@ class Heading:
     group: str = ""  # the heading above it and its neighbours of the same group
     short: str = ""  # the heading in the terminal; empty: the terminal leaves the column out
     term: str = ""  # the measure that it shows, for its definition; empty: its title is the term
-
-    @property
-    def long(self) -> bool:
-        """Whether it has a word too long for a column, which then breaks anywhere."""
-        return formatting.has_long_word(self.title)
 
 
 @dataclass(frozen=True)

@@ -138,19 +138,13 @@ def targets_section(results: Results) -> Iterator[Section]:
     if not results.runs["ok"].any() or len(results.study.solvers) < 2:
         return
     costs = _costs(results)
-    choices = [[_matrix_table(results, target, cost) for cost in costs] for target in _TARGETS]
-    # Where no task has a target, as where all are tuned, there is nothing to choose.
-    rows = [row for tables in choices for table in tables for row in table.rows]
-    cells = [cell for row in rows for cell in row[1:]]
+    tables = [_matrix_table(results, target, cost) for target in _TARGETS for cost in costs]
+    # Where no task has a target, as where all are tuned, there is nothing to compare.
+    cells = [cell for table in tables for row in table.rows for cell in row[1:]]
     some = any(cell.number is not None or cell.value == formatting.NEVER for cell in cells)
     budgets = budget_table(results)
     if some or budgets is not None:
-        data = {
-            "targets": [_within(target) for target in _TARGETS],
-            "costs": list(costs.values()),
-            "choices": choices if some else [],
-            "budgets": budgets,
-        }
+        data = {"matrices": tables if some else [], "budgets": budgets}
         yield Section("targets", "Costs to targets", "targets.html", data)
 
 

@@ -155,7 +155,7 @@ def test_the_matrix_marks_the_first_shades_the_others_and_has_many_tasks_as_rows
     results, make, results_of
 ):
     (section,) = targets_section(results)
-    choice = section.data["choices"][0][0]
+    choice = section.data["matrices"][0]
     fast, slow, flaky = (row[1] for row in choice.rows[:3])
     assert (fast.value, fast.best, fast.shade, fast.note) == ("1.00", True, 0, "1 is 101")
     assert (slow.value, slow.best, slow.shade, slow.note) == ("4.01", False, 3, "")
@@ -166,7 +166,7 @@ def test_the_matrix_marks_the_first_shades_the_others_and_has_many_tasks_as_rows
         for name, cost in (("Fast", 100), ("Slow", 300))
     ]
     (section,) = targets_section(results_of(records))
-    choice = section.data["choices"][0][0]
+    choice = section.data["matrices"][0]
     assert [heading.title for heading in choice.headings] == ["Task", "Fast", "Slow"]
     assert [row[0].value for row in choice.rows] == [f"t{place}" for place in range(9)]
     cells = {(row[1].note, row[1].value, row[2].value) for row in choice.rows}

@@ -97,6 +97,6 @@
     enhance(table, counts[anchor] > 1 ? `${anchor}-${counts[anchor]}` : anchor);
   }
   addEventListener("resize", stops);
-  addEventListener("change", stops); // another table may be shown
+  addEventListener("toggle", stops, true); // another table may be shown
   stops();
 })();
