@@ -13,6 +13,7 @@ from typing import Any
 from markupsafe import Markup
 
 from . import analysis
+from .described import Task
 from .drawing.canvas import Drawing, swatch
 from .frames import of_task, other_problem_solvers, records
 from .results import Results
@@ -85,6 +86,16 @@ def figures_of(
         drawn += [replace(item, name=f"{prefix}-{item.name}") for item in figures]
         marks += [words] if figures else []
     return with_legend(results, drawn, task), " ".join(filter(None, marks))
+
+
+def task_section(
+    results: Results, task: Task, families: Sequence[Family], table: Table, **words: Any
+) -> Section:
+    """The section of a task: its problem in words, its figures, and its table with a note."""
+    name = analysis.slugs(results)[task.label]
+    figures, marks = figures_of(results, f"task-{name}", families, task.label)
+    data = {"label": task.label, "decided": task.decided, "figures": figures, "marks": marks}
+    return Section(f"results-{name}", task.label, "task.html", data | {"table": table, **words})
 
 
 def with_legend(results: Results, figures: Sequence[Figure], task: str = "") -> list[Figure]:

@@ -21,7 +21,7 @@ from ..results import Results
 from ..statistics import summary
 from ..statistics.targets import data_profile
 from ..tables import NONE, Cell, Heading, Table, measure_cell, number_cell
-from ..view import Figure, Section, figures_of
+from ..view import Figure, Section, figures_of, task_section
 from .across import profile
 
 # ---- kappa: what methods need, where generated problems differ in it
@@ -179,20 +179,16 @@ def figures_section(results: Results) -> Iterator[Section]:
 def task_sections(results: Results) -> Iterator[Section]:
     """A section for each problem: what it is, and what each method needed."""
     for task in results.study.tasks:
-        name = analysis.slugs(results)[task.label]
-        figures, marks = figures_of(results, f"task-{name}", (image_figures,), task.label)
         images = isinstance(task, ImagesTask)
-        data = {
-            "label": task.label,
-            "folded": False,
-            "problem": problem_words(task),
-            "decided": task.decided,
-            "figures": figures,
-            "marks": marks,
-            "table": results_table(results, task.label),
-            "note": _IMAGES_NOTE if images else fewest_sentence(results, task.label),
-        }
-        yield Section(f"results-{name}", task.label, "task.html", data)
+        yield task_section(
+            results,
+            task,
+            (image_figures,),
+            results_table(results, task.label),
+            problem=problem_words(task),
+            note=_IMAGES_NOTE if images else fewest_sentence(results, task.label),
+            folded=False,
+        )
 
 
 def protocol_section(results: Results) -> Iterator[Section]:

@@ -59,10 +59,7 @@ def fit_slope(sizes: Sequence[float], values: Sequence[float]) -> Slope | None:
     of them do not make the slope more certain. Their median stands for the size, and the interval
     rests on how far the medians lie from the line. None with fewer than three different sizes.
     """
-    frame = pd.DataFrame({"size": sizes, "value": values}, dtype=np.float64)
-    if not bool((np.isfinite(frame) & (frame > 0)).all(axis=None)):
-        raise ValueError("sizes and values must be positive and finite")
-    middle = frame.groupby("size")["value"].median()
+    middle = pd.Series(values, dtype=np.float64).groupby(np.asarray(sizes, np.float64)).median()
     if len(middle) < FEWEST_SIZES:
         return None
     # Imported here: it takes longer than a report that has no slopes.

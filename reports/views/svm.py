@@ -56,7 +56,7 @@ from ..tables import (
     measure_cell,
     number_column,
 )
-from ..view import Figure, Section, figures_of, not_shown, table_section
+from ..view import Figure, Section, not_shown, table_section, task_section
 
 # ---- traces: errors and suboptimality against what runs spend
 
@@ -352,13 +352,9 @@ _FAMILIES = (trace_figures, final_figures, maintenance_figures, bundle_figures)
 def task_sections(results: Results) -> Iterator[Section]:
     """A section for each task: its problem, its figures, and the table of results."""
     # What the columns of the table are, where their headings do not say.
-    derived = (
-        item for item in derived_measures(results.kind) if item.name in analysis.shown(results)
-    )
-    columns = [item.note for item in derived if item.note]
+    shown = analysis.shown(results)
+    columns = [each.note for each in derived_measures(results.kind) if each.name in shown]
     for task in results.tasks_of(SvmTask):
-        name = analysis.slugs(results)[task.label]
-        figures, marks = figures_of(results, f"task-{name}", _FAMILIES, task.label)
         notes = [
             *tuning(results.study, task, results.runs),
             _target_sentence(results, task.label),
@@ -366,20 +362,17 @@ def task_sections(results: Results) -> Iterator[Section]:
             _NOTE,
             *filter(None, columns),
         ]
-        data = {
-            "problem": _problem(results.runs, task),
-            "decided": task.decided,
-            "label": task.label,
-            "figures": figures,
+        counts = of_task(analysis.counts(results), task.label)
+        yield task_section(
+            results,
+            task,
+            _FAMILIES,
+            results_table(results, task.label, counts),
+            problem=_problem(results.runs, task),
+            note=" ".join(notes),
             # Of several tasks the section at a glance shows the same curves.
-            "folded": len(results.study.tasks) > 1,
-            "marks": marks,
-            "table": results_table(
-                results, task.label, of_task(analysis.counts(results), task.label)
-            ),
-            "note": " ".join(notes),
-        }
-        yield Section(f"results-{name}", task.label, "task.html", data)
+            folded=len(results.study.tasks) > 1,
+        )
 
 
 def results_table(results: Results, task: str, counts: pd.DataFrame) -> Table:
@@ -399,11 +392,6 @@ def results_table(results: Results, task: str, counts: pd.DataFrame) -> Table:
     def runs(row: Mapping[str, Any]) -> Cell:
         some = row["n_failed"] + row["n_missing"] > 0
         return Cell(f"{row['n_ok']} / {row['n_planned']}", number=row["n_ok"], incomplete=some)
-
-    def status(row: Mapping[str, Any]) -> Cell:
-        # Each count stays with its status when the line breaks.
-        fixed = row["statuses"].replace(" ", formatting.FIXED)
-        return Cell(fixed.replace(f",{formatting.FIXED}", ", "))
 
     def value(name: str, row: Mapping[str, Any]) -> Cell:
         return cells[row["solver"], name]
@@ -425,7 +413,7 @@ def results_table(results: Results, task: str, counts: pd.DataFrame) -> Table:
             )
             for name, item in measures.items()
         ),
-        Column("Status", "statuses", of=status),
+        Column("Status", "statuses", of="statuses"),
     ]
     return framed(
         f"Results on {task}",

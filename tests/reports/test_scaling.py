@@ -55,11 +55,8 @@ def test_a_slope_and_its_interval_by_hand():
     # The medians of three runs each are the same values.
     thrice = [0.5, 1.0, 7.0, 10.0, 10.0, 10.0, 1.0, 1000.0, 2000.0]
     assert fit_slope([size for size in SIZES for _ in range(3)], thrice) == found
-    # Two sizes have no slope, and zeros no logarithm.
+    # Two sizes have no slope.
     assert fit_slope([1, 1, 2, 2], [1.0, 2.0, 3.0, 4.0]) is None
-    for bad in (0.0, math.nan, math.inf):
-        with pytest.raises(ValueError, match="positive and finite"):
-            fit_slope(SIZES, [1.0, bad, 2.0])
 
 
 def test_tasks_of_one_weight_of_the_mean_loss_are_a_family():
