@@ -14,15 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import (
-    FixedFormatter,
-    FixedLocator,
-    FuncFormatter,
-    MaxNLocator,
-    NullFormatter,
-    NullLocator,
-    PercentFormatter,
-)
+from matplotlib.ticker import EngFormatter, MaxNLocator, PercentFormatter
 
 from ...harness.results.measures import Measure
 from .. import formatting
@@ -68,17 +60,19 @@ def log_ticks(
     Powers of ten where there are at least three, or every second, third... of them; else their
     multiples; over a narrow range evenly spaced round numbers.
     """
-    first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
-    powers = [10.0**exponent for exponent in range(first, last + 1)]
+    decades = 10.0 ** np.arange(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+
+    def within(ticks: npt.ArrayLike) -> list[float]:
+        each = np.asarray(ticks, dtype=np.float64).ravel()
+        return each[(each >= low * (1 - 1e-9)) & (each <= high * (1 + 1e-9))].tolist()
+
+    powers = within(decades)
     if len(powers) >= _FEWEST:
         tried = [powers[::n] for n in range(1, len(powers) + 1)]
     else:
-        exponents = range(first - 1, last + 1)
-        tried = [[float(f"{each}e{n}") for n in exponents for each in few] for few in _MULTIPLES]
-        tried = [[tick for tick in ticks if low <= tick <= high] for ticks in tried]
-        even = [[*map(float, MaxNLocator(n).tick_values(low, high))] for n in range(5, 0, -1)]
+        tried = [within(np.outer(decades, few)) for few in _MULTIPLES]
         tried = [ticks for ticks in tried if len(ticks) >= _FEWEST]
-        tried += [[tick for tick in ticks if low <= tick <= high] for ticks in even]
+        tried += [within(MaxNLocator(n).tick_values(low, high)) for n in range(5, 0, -1)]
     return next(filter(fits, tried), tried[-1])
 
 
@@ -93,7 +87,7 @@ def tick_labels(values: Sequence[float], format_: str) -> list[str]:
     if all(abs(value / 10.0**n - 1) < 1e-6 for value, n in zip(values, exponents, strict=True)):
         return [formatting.power_of_ten(exponent) for exponent in exponents]
     if format_ == "count" and min(values) >= 1:
-        return [_counted(value) for value in values]
+        return [EngFormatter(sep="")(value) for value in values]
     return [
         f"{value / 10.0**n:.3g}{formatting.TIMES}{formatting.power_of_ten(n)}"
         for value, n in zip(values, exponents, strict=True)
@@ -103,13 +97,6 @@ def tick_labels(values: Sequence[float], format_: str) -> list[str]:
 def _decimal(value: float) -> str:
     """All digits that count, never as a power of ten."""
     return f"{value:.10f}".rstrip("0").rstrip(".") if value < 1 else f"{value:.6g}"
-
-
-def _counted(value: float) -> str:
-    for size, prefix in formatting.PREFIXES:
-        if value >= size:
-            return f"{value / size:g}{prefix}"
-    return f"{value:g}"
 
 
 def set_log_axis(axes: Axes, which: str, low: float, high: float, format_: str) -> None:
@@ -129,10 +116,8 @@ def set_log_axis(axes: Axes, which: str, low: float, high: float, format_: str) 
         return len(ticks) <= _MOST[which] and all(map(operator.ge, apart, needed))
 
     ticks = log_ticks(low, high, fits)
-    axis.set_major_locator(FixedLocator(ticks))
-    axis.set_major_formatter(FixedFormatter(tick_labels(ticks, format_)))
-    axis.set_minor_locator(NullLocator())
-    axis.set_minor_formatter(NullFormatter())
+    axis.set_ticks(ticks, tick_labels(ticks, format_))
+    axis.set_ticks([], minor=True)
 
 
 def padded(values: npt.NDArray[np.float64], below: float, above: float) -> tuple[float, float]:
@@ -181,7 +166,7 @@ class Axis:
             axes.set(**{f"{which}lim": self.limits})
         axis = axes.xaxis if which == "x" else axes.yaxis
         if self.format == "share":
-            axis.set_major_locator(FixedLocator((0.0, 0.25, 0.5, 0.75, 1.0)))
+            axis.set_ticks((0.0, 0.25, 0.5, 0.75, 1.0))
             axis.set_major_formatter(PercentFormatter(1.0, 0, _PERCENT))
         elif self.format == "integer" and not self.log:
             axis.set_major_locator(MaxNLocator(integer=True))
@@ -401,7 +386,7 @@ def draw_trade(
                     ms=6 * sheet.scale, mec=styles[solver].color, mew=1.2 * sheet.scale,
                     mfc=styles[solver].color if front else "none",
                 )  # fmt: skip
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axes.yaxis.set_major_formatter("{x:g}")
         return figure_of(axes)
 
     sentences = [
