@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Any
 
 import pandas as pd
-from rich.console import Console, ConsoleOptions, RenderableType
+from rich.console import Console, ConsoleOptions, JustifyMethod, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -226,15 +226,8 @@ class TerminalTable:
     title: str
 
     @property
-    def headings(self) -> list[Heading]:
-        """Those of its columns."""
-        return [heading for heading in self.table.headings if heading.short]
-
-    @property
-    def rows(self) -> list[list[Cell]]:
-        """Its cells."""
-        places = [index for index, each in enumerate(self.table.headings) if each.short]
-        return [[row[index] for index in places] for row in self.table.rows]
+    def _columns(self) -> list[tuple[int, Heading]]:
+        return [(place, each) for place, each in enumerate(self.table.headings) if each.short]
 
     def __rich_console__(
         self, console: Console, options: ConsoleOptions
@@ -247,25 +240,24 @@ class TerminalTable:
             if console.measure(drawn, options=unbounded).maximum <= options.max_width:
                 yield drawn
                 return
-        yield from map(self._line, self.rows)
+        for row in self.table.rows:
+            line = Text(overflow="fold")
+            for place, heading in self._columns:
+                if place:
+                    line.append(f"{': ' if place == 1 else '; '}{heading.short} ", "dim")
+                line.append_text(_terminal_text(row[place], ranged=False))
+            yield line
 
     def drawn(self, ranged: bool = True) -> RichTable:
         """The table, whose cells wrap wherever they must."""
         drawn = RichTable(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-        for heading in self.headings:
+        for _, heading in self._columns:
             start, _, last = heading.short.rpartition(" ")
-            words, right = f"{start}\n{last}" if start else last, heading.style == "number"
-            drawn.add_column(words, justify="right" if right else "left", overflow="fold")
-        for row in self.rows:
-            drawn.add_row(*(_terminal_text(cell, ranged) for cell in row))
+            justify: JustifyMethod = "right" if heading.style == "number" else "left"
+            drawn.add_column(f"{start}\n{last}".strip(), justify=justify, overflow="fold")
+        for row in self.table.rows:
+            drawn.add_row(*(_terminal_text(row[place], ranged) for place, _ in self._columns))
         return drawn
-
-    def _line(self, row: Sequence[Cell]) -> Text:
-        line = Text(overflow="fold").append_text(_terminal_text(row[0], ranged=False))
-        for index, cell in enumerate(row[1:], 1):
-            line.append(f"{'; ' if index > 1 else ': '}{self.headings[index].short} ", "dim")
-            line.append_text(_terminal_text(cell, ranged=False))
-        return line
 
 
 _UNBOUNDED = 10_000  # characters, more than any line has

@@ -74,8 +74,6 @@
     plot.firstElementChild.setAttribute("aria-hidden", "true");
     plot.setAttribute("aria-label", [title, ...ends].join(". "));
     root.querySelector("figcaption").textContent = title;
-    const others = task.others.map((place) => `${data.solvers[place].label} solves another problem.`);
-    root.querySelector("[role=status]").textContent = [...others, cost.note].join(" ");
   }
 
   /** Take over what the address asks for; what it does not know is as at first. */
