@@ -64,7 +64,7 @@ def log_ticks(
 
     def within(ticks: npt.ArrayLike) -> list[float]:
         each = np.asarray(ticks, dtype=np.float64).ravel()
-        return each[(each >= low * (1 - 1e-9)) & (each <= high * (1 + 1e-9))].tolist()
+        return [*each[(each >= low * (1 - 1e-9)) & (each <= high * (1 + 1e-9))]]
 
     powers = within(decades)
     if len(powers) >= _FEWEST:
@@ -175,7 +175,8 @@ class Axis:
 
     def say(self, value: float) -> str:
         """A number on it in words."""
-        return formatting.FORMATS.get(self.format, "{:.3g}".format)(value)
+        named = {str(name): say for name, say in formatting.FORMATS.items()}
+        return named[self.format](value) if self.format in named else f"{value:.3g}"
 
 
 def draw_lines(
@@ -206,7 +207,7 @@ def draw_lines(
         # Single runs come first, below their medians.
         rows = rows.sort_values("seed", kind="stable")
     ends = [name for name in ("low", "high", "y") if name in rows]
-    values = rows[ends].to_numpy(np.float64)
+    values = rows[ends].to_numpy(np.float64).ravel()
     values = np.append(values[np.isfinite(values)], [value for value, _ in levels])
     if not np.isfinite(rows["y"].to_numpy(np.float64)).any() or (
         x.log and not (rows["x"] > 0).any()

@@ -71,7 +71,7 @@ def _medians(results: Results, value: str) -> pd.DataFrame:
     if analysis.counters(results):
         n = results.runs.groupby("task")["n_train"].first()
         drawn = drawn.assign(cost=drawn["cost"] / drawn["task"].map(n) ** 2)
-    return drawn[np.isfinite(drawn[["cost", "median"]].astype(float)).all(axis=1)]
+    return drawn.replace(np.inf, np.nan).dropna()
 
 
 def _row(results: Results, value: str) -> tuple[str, str, list[Figure]] | None:

@@ -156,10 +156,6 @@ def slopes(members: pd.DataFrame) -> pd.DataFrame:
 
 
 _DRAWN = ("cpu_s", "evaluations", "test_error", "train_error")
-_LEFT_OUT = (
-    "Runs without a result are in no median and no slope. Where those are the slow ones, what is "
-    "left looks faster than the method is."
-)
 _POINTS = Axis("training points", padding=(0.03, 0.03))
 
 
@@ -183,8 +179,8 @@ def scaling_section(results: Results) -> Iterator[Section]:
 
 def _family(
     results: Results, anchor: str, tasks: pd.DataFrame, first: SvmTask
-) -> tuple[str, str, list[Figure], Table, str]:
-    """The anchor and title of a family, its figures and table, and a note on runs left out."""
+) -> tuple[str, str, list[Figure], Table]:
+    """The anchor and title of a family, its figures and table."""
     members = scaling_runs(results.runs, tasks)
     medians = scaling_medians(members).rename(columns={"n": "x"})
     total = float(tasks["total"].iloc[0])
@@ -197,10 +193,7 @@ def _family(
         drawn = draw_medians(panel, measure, _POINTS, analysis.styles(results), label)
         note = not_shown(results, medians["solver"], panel["solver"])
         figures.append(Figure(f"{anchor}-{name}", title, drawn, note))
-    table = _table(results, label, members, anchor)
-    # Skipped runs took no time.
-    lacking = not (members["ok"] | (members["status"] == "skipped")).all()
-    return anchor, label, with_legend(results, figures), table, _LEFT_OUT if lacking else ""
+    return anchor, label, with_legend(results, figures), _table(results, label, members, anchor)
 
 
 def _table(results: Results, label: str, members: pd.DataFrame, name: str) -> Table:
