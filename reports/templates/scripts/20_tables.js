@@ -1,6 +1,4 @@
-// Tables: sort by a column, filter the rows. Without the script they are plain. The choices are kept
-// in the address: "table-task-0-sort=2d", "table-task-0-filter=smo" for the first table of the section
-// "task-0".
+// Tables: sort by a column, filter the rows. Without the script they are plain.
 (() => {
   const FILTERED_FROM = 9; // rows
   const collator = new Intl.Collator("en", { numeric: true });
@@ -15,25 +13,22 @@
   const compared = ([one, left], [other, right], sign) =>
     one - other || sign * (one === 1 ? collator.compare(left, right) : left - right);
 
-  function enhance(table, name) {
+  function enhance(table) {
     const [body, region] = [table.tBodies[0], table.parentElement];
     const rows = [...body.rows];
     const headings = [...table.tHead.rows[table.tHead.rows.length - 1].cells];
-    const get = (what) => marginbench.hash.get(`table-${name}-${what}`);
-    const set = (what, value) => marginbench.hash.set(`table-${name}-${what}`, value);
     const field = Object.assign(document.createElement("input"), {
       type: "search", placeholder: "Filter rows", spellcheck: false,
       ariaLabel: `Filter the rows of ${region.getAttribute("aria-label") || "the table"}`,
     });
     const count = Object.assign(document.createElement("span"), { className: "count", role: "status" });
 
-    function sort() {
-      const [, column, way] = /^(\d+)([ad])$/.exec(get("sort")) || [];
+    function sort(column, way) {
       for (const heading of headings) heading.removeAttribute("aria-sort");
-      if (!headings[column]) return body.append(...rows);
-      headings[column].setAttribute("aria-sort", way === "a" ? "ascending" : "descending");
+      if (!way) return body.append(...rows);
+      headings[column].setAttribute("aria-sort", way);
       const keys = new Map(rows.map((row) => [row, keyOf(row.cells[column])]));
-      const order = (one, other) => compared(keys.get(one), keys.get(other), way === "a" ? 1 : -1);
+      const order = (one, other) => compared(keys.get(one), keys.get(other), way === "ascending" ? 1 : -1);
       return body.append(...[...rows].sort(order));
     }
 
@@ -57,28 +52,15 @@
         heading.classList.toggle("word", !/\s/.test(title));
       }
       button.addEventListener("click", () => { // ascending, descending, as it was
-        const next = { [`${column}a`]: `${column}d`, [`${column}d`]: "" };
-        set("sort", next[get("sort")] ?? `${column}a`);
-        sort();
+        sort(column, { ascending: "descending", descending: "" }[heading.getAttribute("aria-sort")] ?? "ascending");
       });
     });
-    field.addEventListener("input", () => {
-      set("filter", field.value);
-      filter();
-    });
+    field.addEventListener("input", filter);
     if (rows.length >= FILTERED_FROM) {
       const tools = Object.assign(document.createElement("div"), { className: "table-tools" });
       tools.append(field, count);
       region.before(tools);
     }
-
-    function restore() {
-      field.value = field.isConnected ? get("filter") : "";
-      sort();
-      filter();
-    }
-    addEventListener("marginbench:hash", restore);
-    restore();
   }
 
   // Only what can be scrolled is a stop of the Tab key.
@@ -89,12 +71,8 @@
     }
   }
 
-  const counts = {};
   for (const table of document.querySelectorAll(".table > table")) {
-    if (!table.tHead || !table.tBodies.length) continue;
-    const anchor = table.closest("section")?.getAttribute("aria-labelledby") || "page";
-    counts[anchor] = (counts[anchor] || 0) + 1;
-    enhance(table, counts[anchor] > 1 ? `${anchor}-${counts[anchor]}` : anchor);
+    if (table.tHead && table.tBodies.length) enhance(table);
   }
   addEventListener("resize", stops);
   addEventListener("toggle", stops, true); // another table may be shown
