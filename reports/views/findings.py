@@ -185,7 +185,7 @@ def _first_finding(results: Results, target: Target) -> Finding | None:
     table = analysis.target_costs(results, target, cost)
     firsts: dict[str, list[Mapping[str, Any]]] = {}
     n_tasks = 0
-    for _, rows in table[table["competes"]].groupby("task", sort=False):
+    for _, rows in table[table["competes"]].groupby("task"):
         if len(rows) > 1:
             n_tasks += 1
             leaders = rows[rows["first"]]
