@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import base64
+import re
 import shlex
 from collections.abc import Mapping
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,8 +16,10 @@ from ..data_loaders.atomic import replacing
 from ..harness.interrupts import interrupts_deferred
 from ..harness.storage import holds, storing
 from . import analysis
+from .formatting import slug
 from .results import Results
 from .statistics import integrity
+from .tables import Heading
 from .templating import TEMPLATES, environment, page, page_script, script_source
 from .views import sections
 from .views.common import glossary
@@ -76,13 +78,13 @@ def render(results: Results, command: str, site: Mapping[str, Any] | None = None
 
 
 def _definitions(results: Results) -> dict[str, Any]:
-    """For templates: whether a term is defined, and the terms that headings above lead to."""
-    defined, linked = glossary(results), set()
+    """For templates: the term of a heading if it is defined, and those that headings lead to."""
+    defined, linked = glossary(results), set[str]()
 
-    def define(term: str) -> bool:
-        if term in defined:
-            linked.add(term)
-        return term in defined
+    def define(heading: Heading) -> str:
+        term = heading.term or slug(heading.title)
+        linked.update({term} & defined.keys())
+        return term if term in defined else ""
 
     return {"define": define, "linked": linked}
 
@@ -135,13 +137,5 @@ def csv_link(data: pd.DataFrame) -> str:
 
 def results_argument(command: str, study: str) -> str:
     """The results folder for a command line, quoted: where the command that made them put them."""
-    try:
-        words = shlex.split(command)
-    except ValueError:
-        words = []
-    for word, following in zip_longest(words, words[1:], fillvalue=""):
-        if word == "--out" and following:
-            return shlex.quote(following)
-        if word.startswith("--out="):
-            return shlex.quote(word.removeprefix("--out="))
-    return shlex.quote(f"results/{study}")
+    given = re.search(r"(?<!\S)--out[= ]+('[^']*'|\"[^\"]*\"|\S+)", command)
+    return given[1] if given else shlex.quote(f"results/{study}")

@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Any
 
 import pandas as pd
-from rich.console import Console, ConsoleOptions, RenderableType
+from rich.console import Console, ConsoleOptions, JustifyMethod, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -33,16 +33,11 @@ class Cell:
     note: str = ""  # what a reader must know of the value, such as how many runs are behind it
     best: bool = False  # of its column
     absent: bool = False  # it stands for no value
-    incomplete: bool = False  # it counts too few runs
+    incomplete: bool = False  # it counts too few runs, or differs where all should agree
     code: bool = False  # whether it is a name of the code or a hash
     hint: str = ""  # what a short value stands for, in full
     shade: int | None = None  # how far it is from the best, from 0 on; None: not shaded
     number: float | None = None  # what the page sorts it by; None: by its text, after all numbers
-
-    @property
-    def long(self) -> bool:
-        """Whether it has a word too long for a column, which then breaks anywhere."""
-        return formatting.has_long_word(self.value)
 
     @property
     def sort_key(self) -> str:
@@ -65,12 +60,7 @@ class Heading:
     style: str = ""  # the class of its cells: "number", "wide", "reason" or "statuses"
     group: str = ""  # the heading above it and its neighbours of the same group
     short: str = ""  # the heading in the terminal; empty: the terminal leaves the column out
-    term: str = ""  # the name of its definition, see ``views.common.glossary``; empty for none
-
-    @property
-    def long(self) -> bool:
-        """Whether it has a word too long for a column, which then breaks anywhere."""
-        return formatting.has_long_word(self.title)
+    term: str = ""  # the measure that it shows, for its definition; empty: its title is the term
 
 
 @dataclass(frozen=True)
@@ -81,8 +71,6 @@ class Table:
     headings: Sequence[Heading]
     rows: Sequence[Sequence[Cell]]
     style: str = ""  # a class for all of it
-    # The rows to point out, as their cells should agree and do not.
-    differing: frozenset[int] = frozenset()
     name: str = ""  # the name of its files, unique on the page; empty: no export writes it
     caption: str = ""  # what its numbers are, for a table that stands alone
     # What the cells say, not formatted; None where they are texts.
@@ -156,15 +144,16 @@ def matrix(
     label: str,
     frame: pd.DataFrame,
     rows: tuple[str, Iterable[str]],
-    columns: tuple[str, Mapping[str, Heading]],
+    columns: tuple[str, Mapping[str, str]],
     cell: Callable[[Mapping[str, Any]], Cell],
-    first: str | Heading = "Solver",
+    first: str = "Solver",
+    column_style: str = "number",
     **more: Any,
 ) -> Table:
     """A table with a cell for each pair of two keys of a frame, such as solver and task.
 
     ``rows`` and ``columns`` are the name of a key and its values in order, columns with their
-    headings; ``cell`` makes that of the row of a pair; a dash stands where there is none. Rows
+    titles; ``cell`` makes that of the row of a pair; a dash stands where there is none. Rows
     without any are left out. The frame is its numbers.
     """
     (index, labels), (key, headings) = rows, columns
@@ -178,9 +167,13 @@ def matrix(
         for name in labels
         if name in names
     ]
-    heading = Heading(first) if isinstance(first, str) else first
     more = {"style": "matrix", "numbers": frame} | more
-    return Table(label, [heading, *headings.values()], cells, **more)
+    return Table(
+        label,
+        [Heading(first), *(Heading(title, column_style) for title in headings.values())],
+        cells,
+        **more,
+    )
 
 
 def narrow(table: Table) -> Table:
@@ -189,7 +182,7 @@ def narrow(table: Table) -> Table:
         return table
     style = table.headings[-1].style
     headings = [
-        Heading("Task", term="task"),
+        Heading("Task"),
         *(Heading(row[0].value, style) for row in table.rows),
     ]
     rows = [
@@ -197,7 +190,7 @@ def narrow(table: Table) -> Table:
         for index, heading in enumerate(table.headings)
         if index
     ]
-    return replace(table, headings=headings, rows=rows, differing=frozenset())
+    return replace(table, headings=headings, rows=rows)
 
 
 def measure_cell(row: Mapping[str, Any], measure: Measure) -> Cell:
@@ -233,15 +226,8 @@ class TerminalTable:
     title: str
 
     @property
-    def headings(self) -> list[Heading]:
-        """Those of its columns."""
-        return [heading for heading in self.table.headings if heading.short]
-
-    @property
-    def rows(self) -> list[list[Cell]]:
-        """Its cells."""
-        places = [index for index, each in enumerate(self.table.headings) if each.short]
-        return [[row[index] for index in places] for row in self.table.rows]
+    def _columns(self) -> list[tuple[int, Heading]]:
+        return [(place, each) for place, each in enumerate(self.table.headings) if each.short]
 
     def __rich_console__(
         self, console: Console, options: ConsoleOptions
@@ -254,25 +240,24 @@ class TerminalTable:
             if console.measure(drawn, options=unbounded).maximum <= options.max_width:
                 yield drawn
                 return
-        yield from map(self._line, self.rows)
+        for row in self.table.rows:
+            line = Text(overflow="fold")
+            for place, heading in self._columns:
+                if place:
+                    line.append(f"{': ' if place == 1 else '; '}{heading.short} ", "dim")
+                line.append_text(_terminal_text(row[place], ranged=False))
+            yield line
 
     def drawn(self, ranged: bool = True) -> RichTable:
         """The table, whose cells wrap wherever they must."""
         drawn = RichTable(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-        for heading in self.headings:
+        for _, heading in self._columns:
             start, _, last = heading.short.rpartition(" ")
-            words, right = f"{start}\n{last}" if start else last, heading.style == "number"
-            drawn.add_column(words, justify="right" if right else "left", overflow="fold")
-        for row in self.rows:
-            drawn.add_row(*(_terminal_text(cell, ranged) for cell in row))
+            justify: JustifyMethod = "right" if heading.style == "number" else "left"
+            drawn.add_column(f"{start}\n{last}".strip(), justify=justify, overflow="fold")
+        for row in self.table.rows:
+            drawn.add_row(*(_terminal_text(row[place], ranged) for place, _ in self._columns))
         return drawn
-
-    def _line(self, row: Sequence[Cell]) -> Text:
-        line = Text(overflow="fold").append_text(_terminal_text(row[0], ranged=False))
-        for index, cell in enumerate(row[1:], 1):
-            line.append(f"{'; ' if index > 1 else ': '}{self.headings[index].short} ", "dim")
-            line.append_text(_terminal_text(cell, ranged=False))
-        return line
 
 
 _UNBOUNDED = 10_000  # characters, more than any line has

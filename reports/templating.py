@@ -14,6 +14,7 @@ from ..harness.interrupts import interrupts_deferred
 from ..harness.storage import storing
 from ..harness.words import visible_lines
 from .drawing.canvas import PALETTE
+from .formatting import has_long_word
 
 #: Where they are.
 TEMPLATES = Path(__file__).parent / "templates"
@@ -29,6 +30,7 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     templates.globals["palette"] = PALETTE
+    templates.tests["long"] = has_long_word
     return templates
 
 

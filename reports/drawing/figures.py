@@ -14,15 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import (
-    FixedFormatter,
-    FixedLocator,
-    FuncFormatter,
-    MaxNLocator,
-    NullFormatter,
-    NullLocator,
-    PercentFormatter,
-)
+from matplotlib.ticker import EngFormatter, MaxNLocator, PercentFormatter
 
 from ...harness.results.measures import Measure
 from .. import formatting
@@ -68,17 +60,19 @@ def log_ticks(
     Powers of ten where there are at least three, or every second, third... of them; else their
     multiples; over a narrow range evenly spaced round numbers.
     """
-    first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
-    powers = [10.0**exponent for exponent in range(first, last + 1)]
+    decades = 10.0 ** np.arange(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+
+    def within(ticks: npt.ArrayLike) -> list[float]:
+        each = np.asarray(ticks, dtype=np.float64).ravel()
+        return [*each[(each >= low * (1 - 1e-9)) & (each <= high * (1 + 1e-9))]]
+
+    powers = within(decades)
     if len(powers) >= _FEWEST:
         tried = [powers[::n] for n in range(1, len(powers) + 1)]
     else:
-        exponents = range(first - 1, last + 1)
-        tried = [[float(f"{each}e{n}") for n in exponents for each in few] for few in _MULTIPLES]
-        tried = [[tick for tick in ticks if low <= tick <= high] for ticks in tried]
-        even = [[*map(float, MaxNLocator(n).tick_values(low, high))] for n in range(5, 0, -1)]
+        tried = [within(np.outer(decades, few)) for few in _MULTIPLES]
         tried = [ticks for ticks in tried if len(ticks) >= _FEWEST]
-        tried += [[tick for tick in ticks if low <= tick <= high] for ticks in even]
+        tried += [within(MaxNLocator(n).tick_values(low, high)) for n in range(5, 0, -1)]
     return next(filter(fits, tried), tried[-1])
 
 
@@ -93,7 +87,7 @@ def tick_labels(values: Sequence[float], format_: str) -> list[str]:
     if all(abs(value / 10.0**n - 1) < 1e-6 for value, n in zip(values, exponents, strict=True)):
         return [formatting.power_of_ten(exponent) for exponent in exponents]
     if format_ == "count" and min(values) >= 1:
-        return [_counted(value) for value in values]
+        return [EngFormatter(sep="")(value) for value in values]
     return [
         f"{value / 10.0**n:.3g}{formatting.TIMES}{formatting.power_of_ten(n)}"
         for value, n in zip(values, exponents, strict=True)
@@ -103,13 +97,6 @@ def tick_labels(values: Sequence[float], format_: str) -> list[str]:
 def _decimal(value: float) -> str:
     """All digits that count, never as a power of ten."""
     return f"{value:.10f}".rstrip("0").rstrip(".") if value < 1 else f"{value:.6g}"
-
-
-def _counted(value: float) -> str:
-    for size, prefix in formatting.PREFIXES:
-        if value >= size:
-            return f"{value / size:g}{prefix}"
-    return f"{value:g}"
 
 
 def set_log_axis(axes: Axes, which: str, low: float, high: float, format_: str) -> None:
@@ -129,10 +116,8 @@ def set_log_axis(axes: Axes, which: str, low: float, high: float, format_: str) 
         return len(ticks) <= _MOST[which] and all(map(operator.ge, apart, needed))
 
     ticks = log_ticks(low, high, fits)
-    axis.set_major_locator(FixedLocator(ticks))
-    axis.set_major_formatter(FixedFormatter(tick_labels(ticks, format_)))
-    axis.set_minor_locator(NullLocator())
-    axis.set_minor_formatter(NullFormatter())
+    axis.set_ticks(ticks, tick_labels(ticks, format_))
+    axis.set_ticks([], minor=True)
 
 
 def padded(values: npt.NDArray[np.float64], below: float, above: float) -> tuple[float, float]:
@@ -149,13 +134,13 @@ def padded(values: npt.NDArray[np.float64], below: float, above: float) -> tuple
 Array = npt.NDArray[np.float64]
 Styles = Mapping[str, SolverStyle]
 
-_MARKERS_PER_CURVE = 6
+_MARKS = 6  # on a line of steps, apart from its end
 # Ratios read as plain decimals, as seconds do: "0.3", not a multiple of a power of ten.
 _RATIO = "seconds"
-#: The columns of statistics as figures call them.
-XY = {"cost": "x", "median": "y", "cost_low": "x_low", "cost_high": "x_high"}
+# The columns of statistics as figures call them.
+_XY = {"cost": "x", "median": "y", "cost_low": "x_low", "cost_high": "x_high"}
 # In points: two small figures fit beside each other on a phone.
-_SMALL, _SMALL_MARGINS = (204.0, 164.0), (50.0, 12.0, 24.0, 9.0)
+_SMALL = (204.0, 164.0, (50.0, 12.0, 24.0, 9.0))
 _ROW, _LOWEST = 1.7 * FONT, 90.0  # of the figure that has a row for each solver
 _LONGEST = 15  # letters of a label beside a figure
 
@@ -181,107 +166,136 @@ class Axis:
             axes.set(**{f"{which}lim": self.limits})
         axis = axes.xaxis if which == "x" else axes.yaxis
         if self.format == "share":
-            axis.set_major_locator(FixedLocator((0.0, 0.25, 0.5, 0.75, 1.0)))
+            axis.set_ticks((0.0, 0.25, 0.5, 0.75, 1.0))
             axis.set_major_formatter(PercentFormatter(1.0, 0, _PERCENT))
         elif self.format == "integer" and not self.log:
             axis.set_major_locator(MaxNLocator(integer=True))
         if which == "x":
             axes.set_xlabel(self.words)
 
+    def say(self, value: float) -> str:
+        """A number on it in words."""
+        named = {str(name): say for name, say in formatting.FORMATS.items()}
+        return named[self.format](value) if self.format in named else f"{value:.3g}"
 
-@dataclass(frozen=True)
-class Lines:
-    """A figure of lines, to be drawn on a sheet."""
 
-    # Columns solver, x and y; low and high for a band or a range, and drawn, which says what a row
-    # is: "median" (by default), "run" (of seed, as a thin line), "failed run" (one that ends in a
-    # cross), "end" (a lone marker, with x_low and x_high) or "dashed" (a thin dashed line).
-    frame: pd.DataFrame
-    x: Axis
-    y: Axis
-    styles: Styles  # by solver label; also the drawing order
-    steps: bool = True  # whether a value holds until the next x
-    levels: Sequence[tuple[float, str]] = ()  # dashed horizontal lines with their words
-    floor: float = 0.0  # where zero is drawn on a logarithmic axis
-    markers: int = _MARKERS_PER_CURVE  # marks on a line, apart from its end
-    size: tuple[float, float] = (WIDTH, HEIGHT)  # in points
-    margins: tuple[float, float, float, float] = MARGINS
+def draw_lines(
+    data: pd.DataFrame,
+    x: Axis,
+    y: Axis,
+    styles: Styles,
+    title: str,
+    *,
+    frame: pd.DataFrame | None = None,
+    levels: Sequence[tuple[float, str]] = (),
+    floor: float | None = None,
+    steps: bool = True,
+    small: bool = False,
+    description: str = "",
+) -> Drawing | None:
+    """A line for each solver, in the order of their styles; None where nothing can be drawn.
 
-    def __call__(self, sheet: Sheet) -> Figure:
-        """Draw it."""
-        frame = self.frame
-        if "seed" in frame:
-            # Single runs come first, below their medians.
-            frame = frame.sort_values("seed", kind="stable")
-        columns = {str(name): frame[name].to_numpy() for name in frame}
-        solvers = columns["solver"]
-        for name in {"x", "x_low", "x_high"} & set(columns):
-            columns[name] = columns[name].astype(np.float64)
-        for name in {"y", "low", "high"} & set(columns):
-            values = columns[name].astype(np.float64)
-            columns[name] = np.where(values <= 0, self.floor, values) if self.y.log else values
-        axes = new_axes(sheet, *self.size, self.margins)
-        x = [columns[name] for name in ("x", "x_low", "x_high") if name in columns]
-        self.x.set(axes, "x", np.concatenate(x))
-        y = [columns[name] for name in ("low", "high", "y") if name in columns]
-        values = np.concatenate([*y, np.array([value for value, _ in self.levels], dtype=float)])
-        self.y.set(axes, "y", values[np.isfinite(values)])
-        kinds = columns.get("drawn", np.full(len(solvers), "median", dtype=object))
-        shown = [solver for solver in self.styles if solver in set(solvers)]
+    ``frame``, by default the data, has the columns solver, x (or cost) and y (or median); low and
+    high for a band or a range, and drawn, which says what a row is: "median" (by default), "run"
+    (of seed, as a thin line), "failed run" (one that ends in a cross), "end" (a lone marker, with
+    the range of its cost) or "dashed" (a thin dashed line). ``levels`` are dashed horizontal lines
+    with their words, ``floor`` is where zero is drawn on a logarithmic axis, by default below all
+    other values. With ``steps`` a value holds until the next x.
+    """
+    rows = (data if frame is None else frame).rename(columns=_XY)
+    if "seed" in rows:
+        # Single runs come first, below their medians.
+        rows = rows.sort_values("seed", kind="stable")
+    ends = [name for name in ("low", "high", "y") if name in rows]
+    values = rows[ends].to_numpy(np.float64).ravel()
+    values = np.append(values[np.isfinite(values)], [value for value, _ in levels])
+    if not np.isfinite(rows["y"].to_numpy(np.float64)).any() or (
+        x.log and not (rows["x"] > 0).any()
+    ):
+        return None
+    if y.log:
+        if floor is None and not (values > 0).any():
+            return None
+        floor = float(values[values > 0].min()) / 2 if floor is None else floor
+        if (values <= 0).any() and not any(value <= 0 for value, _ in levels):
+            levels = [*levels, (0.0, "zero")]
+        levels = [(value if value > 0 else floor, words) for value, words in levels]
+        values = np.where(values > 0, values, floor)
+        rows = rows.assign(**{name: rows[name].mask(rows[name] <= 0, floor) for name in ends})
+    kinds = rows["drawn"] if "drawn" in rows else pd.Series("median", rows.index)
+
+    def draw(sheet: Sheet) -> Figure:
+        axes = new_axes(sheet, *(_SMALL if small else (WIDTH, HEIGHT, MARGINS)))
+        costs = rows[[name for name in ("x", "x_low", "x_high") if name in rows]]
+        x.set(axes, "x", costs.to_numpy(np.float64))
+        y.set(axes, "y", values)
+        columns = {str(name): rows[name].to_numpy() for name in rows}
+        shown = [solver for solver in styles if solver in set(columns["solver"])]
+        marks = 0 if small else _MARKS if steps else 2 * _MARKS
         for index, solver in enumerate(shown):
-            own = solvers == solver
+            own = columns["solver"] == solver
             for kind in dict.fromkeys(kinds[own]):
                 chosen = np.flatnonzero(own & (kinds == kind))
-                rows = {name: values[chosen] for name, values in columns.items()}
-                self._draw(axes, kind, rows, self.styles[solver], sheet.scale, index / len(shown))
-        for index, (value, words) in enumerate(self.levels):
+                of_kind = {name: column[chosen] for name, column in columns.items()}
+                start = index / len(shown)
+                _draw_rows(axes, kind, of_kind, styles[solver], sheet.scale, steps, (marks, start))
+        for index, (value, words) in enumerate(levels):
             _level(axes, value, words, sheet, at_left=index % 2 == 0)
         return figure_of(axes)
 
-    def _draw(
-        self,
-        axes: Axes,
-        kind: str,
-        rows: Mapping[str, npt.NDArray[Any]],
-        style: SolverStyle,
-        scale: float,
-        offset: float,
-    ) -> None:
-        """Draw the rows of a kind of one solver."""
-        x, y, color = rows["x"], rows["y"], style.color
-        if kind == "dashed":
-            axes.plot(x, y, color=color, lw=1.1 * scale, dashes=(4, 1.8))
-        elif kind == "end":
-            axes.hlines(y, rows["x_low"], rows["x_high"], color=color, lw=scale)
-            axes.vlines(x, rows["low"], rows["high"], color=color, lw=scale)
-            axes.plot(x, y, **style.line(1.0, 8 * scale) | {"ls": "", "dashes": (None, None)})
-        elif kind == "median":
-            if "low" in rows and (rows["high"] > rows["low"]).any():
-                kept = _changes(self.steps, rows["low"], rows["high"])
-                axes.fill_between(
-                    x[kept], rows["low"][kept], rows["high"][kept], color=color, alpha=0.13, lw=0,
-                    step="post" if self.steps else None,
-                )  # fmt: skip
-            kept = _changes(self.steps, y)
-            n = int(kept.sum())
-            step_of = max(n // max(self.markers, 1), 1)
-            marked = range(int(offset * step_of), n - 1, step_of) if self.markers else ()
-            axes.plot(
-                x[kept], y[kept], drawstyle="steps-post" if self.steps else "default",
-                markevery=[*marked, n - 1], **style.line(1.5 * scale, 4.8 * scale),
+    logs = [name for axis, name in ((x, "horizontal"), (y, "vertical")) if axis.log]
+    sentences = [f"Logarithmic: the {' and the '.join(logs)} axis."] if logs else []
+    sentences += [f"Dashed: {words}." for _, words in levels if words]
+    for solver, of_solver in by_style(rows[kinds.isin(["median", "end"])], styles):
+        places = [f"{y.say(row['y'])} at {x.say(row['x'])}" for row in records(of_solver)]
+        sentences.append(f"{solver}: {' to '.join(dict.fromkeys((places[0], places[-1])))}.")
+    return Drawing(draw, title, description or " ".join(sentences), data)
+
+
+def _draw_rows(
+    axes: Axes,
+    kind: str,
+    rows: Mapping[str, npt.NDArray[Any]],
+    style: SolverStyle,
+    scale: float,
+    steps: bool,
+    marks: tuple[int, float],
+) -> None:
+    """Draw the rows of a kind of one solver, with so many marks from a part of their step on."""
+    x, y, color = rows["x"], rows["y"], style.color
+    if kind == "dashed":
+        axes.plot(x, y, color=color, lw=1.1 * scale, dashes=(4, 1.8))
+    elif kind == "end":
+        axes.hlines(y, rows["x_low"], rows["x_high"], color=color, lw=scale)
+        axes.vlines(x, rows["low"], rows["high"], color=color, lw=scale)
+        axes.plot(x, y, **style.line(1.0, 8 * scale) | {"ls": "", "dashes": (None, None)})
+    elif kind == "median":
+        if "low" in rows and (rows["high"] > rows["low"]).any():
+            kept = _changes(steps, rows["low"], rows["high"])
+            axes.fill_between(
+                x[kept], rows["low"][kept], rows["high"][kept], color=color, alpha=0.13, lw=0,
+                step="post" if steps else None,
             )  # fmt: skip
-        else:
-            # All runs are one line, with a gap where a run begins.
-            starts = np.flatnonzero(np.diff(rows["seed"]) != 0) + 1
-            failed = kind == "failed run"
-            if failed:
-                lasts = [*(starts - 1), len(x) - 1]
-                cross: dict[str, Any] = {"marker": "x", "ms": 6.5 * scale, "mew": 1.6 * scale}
-                axes.plot(x[lasts], y[lasts], ls="", color=color, **cross)
-            axes.plot(
-                np.insert(x, starts, np.nan), np.insert(y, starts, np.nan), drawstyle="steps-post",
-                color=color, lw=0.8 if failed else 0.5, alpha=0.65 if failed else 0.45,
-            )  # fmt: skip
+        kept = _changes(steps, y)
+        n = int(kept.sum())
+        step_of = max(n // max(marks[0], 1), 1)
+        marked = range(int(marks[1] * step_of), n - 1, step_of) if marks[0] else ()
+        axes.plot(
+            x[kept], y[kept], drawstyle="steps-post" if steps else "default",
+            markevery=[*marked, n - 1], **style.line(1.5 * scale, 4.8 * scale),
+        )  # fmt: skip
+    else:
+        # All runs are one line, with a gap where a run begins.
+        starts = np.flatnonzero(np.diff(rows["seed"]) != 0) + 1
+        failed = kind == "failed run"
+        if failed:
+            lasts = [*(starts - 1), len(x) - 1]
+            cross: dict[str, Any] = {"marker": "x", "ms": 6.5 * scale, "mew": 1.6 * scale}
+            axes.plot(x[lasts], y[lasts], ls="", color=color, **cross)
+        axes.plot(
+            np.insert(x, starts, np.nan), np.insert(y, starts, np.nan), drawstyle="steps-post",
+            color=color, lw=0.8 if failed else 0.5, alpha=0.65 if failed else 0.45,
+        )  # fmt: skip
 
 
 def _changes(steps: bool, *columns: Array) -> npt.NDArray[np.bool_]:
@@ -310,92 +324,15 @@ def by_style(frame: pd.DataFrame, styles: Styles) -> Iterator[tuple[str, pd.Data
             yield solver, groups[solver]
 
 
-def draw_small(
-    medians: Mapping[str, pd.DataFrame],
-    levels: Mapping[str, float],
-    measure: Measure,
-    cost: tuple[str, str],
-    highest: float,
-    styles: Styles,
-) -> tuple[dict[str, Drawing | None], float] | None:
-    """The medians of each task (columns solver, cost, median) on axes that all of them share.
-
-    ``levels`` are the values of a dashed line for each task, NaN for none; ``cost`` is what it is
-    called and its unit. Values above the highest are cut off. With the place where zeros are drawn;
-    None if nothing can be drawn.
-    """
-    spent, unit = cost
-    every = pd.concat(list(medians.values()))
-    values = np.append(every["median"].to_numpy(np.float64), list(levels.values()))
-    costs = every["cost"].to_numpy(np.float64)
-    costs = costs[np.isfinite(costs) & (costs > 0)]
-    values = values[np.isfinite(values) & (values >= 0)]
-    if not costs.size or not values.size:
-        return None
-    floor = float(values[values > 0].min(initial=1.0)) / 2
-    highest = max(highest, 2 * floor)
-    y = padded(np.minimum(np.where(values > 0, values, floor), highest), 0.08, 0.06)
-    axes = (
-        Axis("", "seconds" if unit == "s" else "", limits=padded(costs, 0.03, 0.05)),
-        Axis("", measure.format, limits=y),
-    )
-    drawn: dict[str, Drawing | None] = dict.fromkeys(medians)
-    for task, frame in medians.items():
-        level = levels[task]
-        sentences = [
-            f"{solver} ends at a median of {formatting.say(measure, rows['median'].iloc[-1])} "
-            f"after {rows['cost'].iloc[-1]:.2g} {unit}."
-            for solver, rows in by_style(frame, styles)
-        ]
-        if sentences:
-            lines = Lines(
-                frame.rename(columns=XY), *axes, styles, floor=floor, markers=0, size=_SMALL,
-                levels=[(level if level > 0 else floor, "")] if np.isfinite(level) else [],
-                margins=_SMALL_MARGINS,
-            )  # fmt: skip
-            title = f"{task}: {measure.words} against {spent}"
-            words = " ".join(["Both axes are logarithmic.", *sentences])
-            drawn[task] = Drawing(lines, title, words, frame)
-    return drawn, floor
-
-
 def draw_medians(
-    medians: pd.DataFrame,
-    measure: Measure,
-    axis: Axis,
-    place: Callable[[float], str],
-    styles: Styles,
-    subject: str = "",
+    medians: pd.DataFrame, measure: Measure, x: Axis, styles: Styles, subject: str = ""
 ) -> Drawing | None:
-    """Medians (columns solver, x, median, low, high; ascending in x); None if none is positive.
-
-    ``place`` says a place on the horizontal axis in words: "at 100 points".
-    """
-    values = medians[["low", "high"]].to_numpy(np.float64).ravel()
-    if not (np.isfinite(values) & (values > 0)).any():
-        return None
-    # A logarithmic axis has no zero: no error at all is drawn below the least one.
-    floor = float(values[values > 0].min()) / 2
-    lines = Lines(
-        medians.rename(columns=XY),
-        axis,
-        Axis("", measure.format, padding=(0.08, 0.05)),
-        styles,
-        steps=False,
-        levels=[(floor, "none at all")] if (values <= 0).any() else [],
-        floor=floor,
-        markers=len(medians),
-    )
-    sentences = [f"{'Both axes are' if axis.log else 'The vertical axis is'} logarithmic."]
-    for solver, rows in by_style(medians, styles):
-        ends = [
-            f"{formatting.say(measure, row['median'])} {place(row['x'])}"
-            for row in records(rows.iloc[[0, -1] if len(rows) > 1 else [0]])
-        ]
-        sentences.append(f"{solver}: {', '.join(ends)}.")
-    title = f"{capitalised(measure.words)} against {axis.words}"
+    """Medians (columns solver, x, median, low, high; ascending in x); None if none is positive."""
+    title = f"{capitalised(measure.words)} against {x.words}"
     title = f"{subject}: {title}" if subject else title
-    return Drawing(lines, title, " ".join(sentences), medians)
+    return draw_lines(
+        medians, x, Axis("", measure.format, padding=(0.08, 0.05)), styles, title, steps=False
+    )
 
 
 # ---- all tasks together
@@ -419,18 +356,13 @@ def draw_profile(steps: pd.DataFrame, solvers: Styles, title: str, xlabel: str) 
         shares = np.append(0.0, solver_steps["share"].to_numpy(np.float64))
         curve = {"x": [low, *costs, high], "y": [*shares, shares[-1]]}
         curves.append(pd.DataFrame(curve).assign(solver=solver))
-        if solver_steps.empty:
-            sentences.append(f"{solver}: none.")
-        else:
-            half = solver_steps.loc[solver_steps["share"] >= shares[-1] / 2, "cost"].iloc[0]
-            sentences.append(f"{solver}: {100 * shares[-1]:.0f} %, half of it within {half:.3g}.")
-    lines = Lines(
-        pd.concat(curves, ignore_index=True),
-        Axis(xlabel, _RATIO, limits=limits),
-        Axis("", "share", log=False, limits=(-0.02, 1.03)),
-        solvers,
-    )
-    return Drawing(lines, title, " ".join(sentences), steps)
+        half = solver_steps.loc[solver_steps["share"] >= shares[-1] / 2, "cost"].min()
+        within = f", half of it within {half:.3g}" if shares[-1] else ""
+        sentences.append(f"{solver}: {100 * shares[-1]:.0f} %{within}.")
+    x = Axis(xlabel, _RATIO, limits=limits)
+    y = Axis("", "share", log=False, limits=(-0.02, 1.03))
+    frame = pd.concat(curves, ignore_index=True)
+    return draw_lines(steps, x, y, solvers, title, frame=frame, description=" ".join(sentences))
 
 
 def draw_trade(
@@ -455,7 +387,7 @@ def draw_trade(
                     ms=6 * sheet.scale, mec=styles[solver].color, mew=1.2 * sheet.scale,
                     mfc=styles[solver].color if front else "none",
                 )  # fmt: skip
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axes.yaxis.set_major_formatter("{x:g}")
         return figure_of(axes)
 
     sentences = [

@@ -25,7 +25,7 @@ from .gate import EXIT_SAME, Regressions, moved, regressions, unit_of, watched
 from .repository import Commit, Repository
 
 #: The scripts of the page: tables sort and filter.
-_SCRIPTS = ("00_page", "10_hash", "20_tables")
+_SCRIPTS = ("00_page", "10_unfold", "20_tables")
 
 
 def render_history(lanes: Sequence[History], site: str = "", commit_url: str = "") -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,8 @@ from ..results import Results
 from ..statistics import errors, ranks, targets
 from ..statistics.ranks import FEWEST_DATASETS
 from ..statistics.targets import Target, bounds_median, expected_running_time
-from ..tables import Cell, Column, Heading, Table, framed, matrix
-from ..view import Figure, Section, legend
+from ..tables import Cell, Column, Table, framed, matrix
+from ..view import Figure, Section, not_shown, with_legend
 
 #: The families in words, with the preposition.
 FAMILY_WORDS: Mapping[str, str] = {
@@ -109,7 +110,7 @@ def across_section(results: Results) -> Iterator[Section]:
         "n_datasets": len(set(dataset_of.values())),
         "fewest_datasets": FEWEST_DATASETS,
         "times": "cpu_s" in costs,
-        "data_profiles": _with_legend(
+        "data_profiles": with_legend(
             results,
             [
                 _data_profile(results, family, cost)
@@ -118,7 +119,7 @@ def across_section(results: Results) -> Iterator[Section]:
             ],
         ),
         "solved": solved_table(results),
-        "performance_profiles": _with_legend(
+        "performance_profiles": with_legend(
             results, [_performance_profile(results, question) for question in all_questions]
         ),
         "asked": [
@@ -131,7 +132,7 @@ def across_section(results: Results) -> Iterator[Section]:
             for question in all_questions
         ],
         "ranks": rank_table(results),
-        "ranked": _with_legend(
+        "ranked": with_legend(
             results,
             [
                 _ranks_figure(results, question)
@@ -140,19 +141,11 @@ def across_section(results: Results) -> Iterator[Section]:
             ],
         ),
         "rank_sentences": [rank_sentence(results, question) for question in all_questions],
-        "trade": _with_legend(results, [_trade(results, fronts)]),
+        "trade": with_legend(results, [_trade(results, fronts)]),
         "fronts": fronts_table(results, fronts) if len(fronts) else None,
         "front_cost": analysis.measures(results)[costs[-1]].words,
     }
     yield Section("across", "Across tasks", "across.html", data)
-
-
-def _with_legend(results: Results, figures: list[Figure]) -> list[Figure]:
-    """The figures with a legend of the solvers that one of them draws."""
-    frames = [each.drawing.data for each in figures if each.drawing is not None]
-    drawn = {str(label) for frame in frames for label in frame["solver"].unique()}
-    entries = legend(results, dict.fromkeys(drawn, ""))
-    return [replace(each, legend=entries) for each in figures]
 
 
 def _data_profile(results: Results, family: str, cost: str) -> Figure:
@@ -161,49 +154,45 @@ def _data_profile(results: Results, family: str, cost: str) -> Figure:
     if cost == "evaluations":
         problems, words = targets.in_squares(problems, results.runs), f"{words} in units of n²"
     title = f"Problems solved {FAMILY_WORDS[family]}, against {words}"
-    styles, n_tasks = analysis.styles(results), len(datasets(results))
-    groups = dict(iter(problems.groupby("solver")))
-    shown = {label: style for label, style in styles.items() if label in groups}
-    parts = []
-    for label in shown:
-        tasks, values = groups[label]["task"].nunique(), groups[label]["value"]
-        some = f" on {tasks} of {n_tasks} tasks" if tasks < n_tasks else ""
-        parts.append(f"{label} {np.isfinite(values).sum()} of {len(values)}{some}")
-    absent = ", ".join(label for label in styles if label not in groups)
-    notes = [f"Solved: {', '.join(parts)}."]
-    notes += [f"Not counted: {absent}; the tables say why."] if absent else []
-    return Figure(
-        f"across-data-{_NAMES[family]}-{_NAMES[cost]}",
-        title,
-        draw_profile(targets.data_profile(problems), shown, title, words),
-        note=" ".join([*notes, *_bounds_note(problems)]),
-    )
-
-
-def _bounds_note(problems: pd.DataFrame) -> list[str]:
-    """How many costs are drawn at an upper bound, and whose; nothing without any."""
-    counts = problems[problems["upper_bound"]].groupby("solver", sort=False).size()
-    listed = ", ".join(f"{solver} {count}" for solver, count in counts.items())
-    return [f"Drawn at an upper bound, the cost of the first checkpoint: {listed}."] * bool(listed)
+    steps, bounded = targets.data_profile(problems), problems.loc[problems["upper_bound"], "solver"]
+    name, among = f"across-data-{_NAMES[family]}-{_NAMES[cost]}", analysis.styles(results)
+    return profile(results, name, (title, words), problems, steps, among, bounded)
 
 
 def _performance_profile(results: Results, question: Question) -> Figure:
     problems = answers(results, question)
     ratios = targets.performance_ratios(targets.medians(problems), incomplete(results))
-    groups = ratios.groupby("solver", sort=False)["value"]
+    words = (f"{question.words}, as a ratio to the best", "ratio to the best of the task")
+    steps, name = targets.performance_profile(ratios), f"across-performance-{question.name}"
+    bounded = problems.loc[problems["upper_bound"], "solver"]
+    return profile(results, name, words, ratios, steps, (), bounded)
+
+
+def profile(
+    results: Results,
+    name: str,
+    words: tuple[str, str],
+    problems: pd.DataFrame,
+    steps: pd.DataFrame,
+    among: Iterable[str] = (),
+    bounded: Iterable[str] = (),
+) -> Figure:
+    """A profile of the solvers that have problems, with its title and the words of its axis.
+
+    Below it stands how many problems each solved, whose costs are only bounds, and who of ``among``
+    is not there.
+    """
+    groups = dict(iter(problems.groupby("solver")["value"]))
+    shown = {label: style for label, style in analysis.styles(results).items() if label in groups}
     parts = [
-        f"{name} {np.isfinite(each).sum()} of {plural(len(each), 'task')}" for name, each in groups
+        f"{label} {np.isfinite(groups[label]).sum()} of {groups[label].size}" for label in shown
     ]
-    styles, names = analysis.styles(results), set(ratios["solver"])
-    shown = {label: style for label, style in styles.items() if label in names}
-    title = f"{question.words}, as a ratio to the best"
-    profile, words = targets.performance_profile(ratios), "ratio to the best of the task"
-    return Figure(
-        f"across-performance-{question.name}",
-        title,
-        draw_profile(profile, shown, title, words),
-        note=" ".join([f"Solved: {', '.join(parts)}."] * bool(parts) + _bounds_note(problems)),
-    )
+    notes = [f"Solved: {', '.join(parts)}."] if parts else []
+    if counts := Counter(bounded):
+        listed = ", ".join(f"{solver} {n}" for solver, n in counts.items())
+        notes.append(f"Drawn at an upper bound, the cost of the first checkpoint: {listed}.")
+    notes.append(not_shown(results, among, shown))
+    return Figure(name, words[0], draw_profile(steps, shown, *words), " ".join(filter(None, notes)))
 
 
 def _trade(results: Results, fronts: pd.DataFrame) -> Figure:
@@ -221,10 +210,6 @@ def _trade(results: Results, fronts: pd.DataFrame) -> Figure:
     return Figure("across-front-error-cost", title, drawn)
 
 
-def _numbered(titles: Mapping[str, str]) -> dict[str, Heading]:
-    return {name: Heading(title, "number") for name, title in titles.items()}
-
-
 def solved_table(results: Results) -> Table:
     """How many problems each solver solved at any cost, with the intervals of the shares."""
     parts = []
@@ -235,7 +220,7 @@ def solved_table(results: Results) -> Table:
         "Problems solved at any cost",
         pd.concat(parts, ignore_index=True),
         ("solver", analysis.styles(results)),
-        ("family", _numbered({name: capitalised(words) for name, words in FAMILY_WORDS.items()})),
+        ("family", {name: capitalised(words) for name, words in FAMILY_WORDS.items()}),
         _solved_cell,
         name="across-solved",
     )
@@ -262,7 +247,7 @@ def wins_table(results: Results, question: Question) -> Table | None:
         f"{question.words}: pairwise wins",
         wins,
         ("solver", shown),
-        ("other", _numbered({label: f"than {label}" for label in shown})),
+        ("other", {label: f"than {label}" for label in shown}),
         lambda row: _win_cell(row, most),
         first="Cheaper is",
         name=f"across-wins-{question.name}",
@@ -287,8 +272,7 @@ def rank_table(results: Results) -> Table | None:
         values = blocks(results, question)
         if min(values.shape) > 1:
             parts.append(ranks.average_ranks(values).assign(question=question.words))
-            title = f"{question.words} ({plural(len(values), 'dataset')})"
-            headings[question.words] = Heading(title, "number")
+            headings[question.words] = f"{question.words} ({plural(len(values), 'dataset')})"
     if not parts:
         return None
     frame, rows = pd.concat(parts, ignore_index=True), ("solver", analysis.styles(results))
@@ -306,13 +290,13 @@ def rank_sentence(results: Results, question: Question) -> str:
     """What the tests of the ranks say, or how many datasets they would need."""
     values = blocks(results, question)
     n_blocks, n_solvers = values.shape
+    about = f"{question.words}, {plural(n_blocks, 'dataset')}"
     if min(values.shape) < 2:
         return (
-            f"{question.words}: nothing to rank; at least two solvers need a cost on at least half "
-            "of the tasks, and these tasks at least two datasets."
+            f"{about}: nothing to rank; that takes two solvers with a cost on at least half of the "
+            "tasks, and two datasets."
         )
-    needed, tested = ranks.needed_datasets(n_solvers), ranks.friedman(values)
-    parts = []
+    needed, tested, parts = ranks.needed_datasets(n_solvers), ranks.friedman(values), []
     if tested is not None:
         sign = "" if tested.p < _SMALL_P else "= "
         parts.append(f"Friedman χ² = {tested.statistic:.3g}, p {sign}{_p(tested.p)}")
@@ -321,15 +305,13 @@ def rank_sentence(results: Results, question: Question) -> str:
             f"insufficient power: a pair of {n_solvers} solvers can be told apart only on "
             f"{needed} datasets or more"
         )
-    elif _differ(values):
-        parts.append("the tests of pairs are below")
     else:
-        parts.append("no solver has other ranks than the others, so pairs are not tested")
+        parts.append("the tests of pairs are below" if _differ(values) else "pairs do not differ")
     problems = answers(results, question)
     bounded = problems.loc[bounds_median(problems, ["task", "solver"]), ["task", "solver"]]
     if n_bounded := len(bounded.drop_duplicates()):
         parts.append(f"{plural(n_bounded, 'median')} only known as a bound")
-    return f"{question.words}, {plural(n_blocks, 'dataset')}: {'; '.join(parts)}."
+    return f"{about}: {'; '.join(parts)}."
 
 
 def _differ(values: pd.DataFrame) -> bool:
@@ -366,17 +348,19 @@ def pairs_table(results: Results, question: Question) -> Table | None:
         return None
     columns = [
         Column("Pair", of=lambda row: Cell(f"{row['solver']} against {row['other']}")),
-        _number("p (Wilcoxon, Holm)", lambda row: Cell(_p(row["p"]), best=row["p"] < ranks.LEVEL)),
-        _number("Rank biserial", lambda row: Cell(formatting.decimals(row["biserial"], 2))),
-        _number("Median ratio of costs", _ratio_cell),
-    ]
+        Column(
+            "p (Wilcoxon, Holm)", "number",
+            of=lambda row: Cell(_p(row["p"]), best=row["p"] < ranks.LEVEL),
+        ),
+        Column(
+            "Rank biserial", "number",
+            of=lambda row: Cell(formatting.decimals(row["biserial"], 2)),
+        ),
+        Column("Median ratio of costs", "number", of=_ratio_cell),
+    ]  # fmt: skip
     title = f"{question.words}: {plural(n_datasets, 'dataset')}"
     name = f"across-pairs-{question.name}"
     return framed(title, pairs, columns, style="matrix", name=name)
-
-
-def _number(title: str, cell: Callable[[Mapping[str, Any]], Cell]) -> Column:
-    return Column(title, "number", of=cell)
 
 
 def _ratio_cell(row: Mapping[str, Any]) -> Cell:
@@ -394,26 +378,24 @@ def running_time_table(results: Results, question: Question) -> Table:
         f"{question.words}: expected running time",
         times,
         ("solver", analysis.styles(results)),
-        ("task", _numbered({task: task for task in datasets(results)})),
+        ("task", {task: task for task in datasets(results)}),
         lambda row: _running_time_cell(row, measure),
         name=f"across-running-time-{question.name}",
     )
 
 
 def _running_time_cell(row: Mapping[str, Any], measure: Measure) -> Cell:
-    signs = {
-        (True, False): formatting.AT_LEAST,
-        (False, True): formatting.AT_MOST,
-        (True, True): f"~{formatting.THIN}",
-    }
-    sign = signs.get((row["lower_bound"], row["upper_bound"]), "") if row["n_reached"] else ""
+    at_least, at_most = row["lower_bound"], row["upper_bound"]
+    signs = [formatting.AT_LEAST] * at_least + [formatting.AT_MOST] * at_most
+    sign = f"~{formatting.THIN}" if len(signs) > 1 else "".join(signs)
     interval = ""
     if not math.isnan(row["low"]):
-        ends = (formatting.say(measure, row[name]) for name in ("low", "high"))
-        interval = formatting.spread(*ends)
+        interval = formatting.spread(
+            *(formatting.say(measure, row[name]) for name in ("low", "high"))
+        )
     some = f"{row['n_reached']} of {plural(row['n'], 'run')}"
     return Cell(
-        sign + formatting.say(measure, row["ert"]),
+        (sign if row["n_reached"] else "") + formatting.say(measure, row["ert"]),
         range=interval,
         note="; ".join(filter(None, (some, row["censored"]))),
         absent=not row["n_reached"],
@@ -425,23 +407,24 @@ def fronts_table(results: Results, fronts: pd.DataFrame) -> Table:
     keys = ["task", "solver"]
     counts = analysis.counts(results)
     frame = counts[counts["solver"].isin(fronts["solver"])].merge(fronts, on=keys, how="left")
-    rows = ("solver", analysis.styles(results))
-    headings = {task: Heading(task) for task in datasets(results)}
     return matrix(
-        "Pareto fronts", frame, rows, ("task", headings), _front_cell, name="across-fronts"
+        "Pareto fronts",
+        frame,
+        ("solver", analysis.styles(results)),
+        ("task", {task: task for task in datasets(results)}),
+        _front_cell,
+        column_style="",
+        name="across-fronts",
     )
 
 
 def _front_cell(row: Mapping[str, Any]) -> Cell:
     if isinstance(row["dominated_by"], str):
-        n = plural(int(row["n"]), "run")
-        if row["front"]:
-            return Cell("front", note=n)
-        return Cell("dominated", range=f"by {row['dominated_by']}", note=n)
-    for name, word in (("n_failed", "failed"), ("n_missing", "missing"), ("n_skipped", "skipped")):
-        if row[name]:
-            return Cell(word if word == "skipped" else f"{row[name]} {word}", absent=True)
-    return Cell("not counted", absent=True)
+        words, by = ("front", "") if row["front"] else ("dominated", f"by {row['dominated_by']}")
+        return Cell(words, range=by, note=plural(int(row["n"]), "run"))
+    reasons = (f"{row[f'n_{word}']} {word}" for word in ("failed", "missing", "skipped"))
+    named = [words for words in reasons if not words.startswith("0 ")]
+    return Cell(named[0] if named else "not counted", absent=True)
 
 
 def _percent(share: float) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from types import MappingProxyType
@@ -21,19 +21,8 @@ from ..measures import UNITS
 from ..results import Results
 from ..statistics import integrity, summary
 from ..tables import Cell, Column, Heading, Table, framed, hash_cell
-from ..view import Section
+from ..view import Section, table_section
 from .explorer import explorer_data, explorer_json
-
-
-@dataclass(frozen=True)
-class Definition:
-    """An entry of the glossary."""
-
-    title: str
-    words: str
-    # Unit, which way is better, and why a value may be absent: a sentence each.
-    facts: tuple[str, ...] = ()
-
 
 _BETTER = MappingProxyType({"lower": "Lower is better.", "higher": "Higher is better."})
 _COSTS: frozenset[Format] = frozenset({"count", "seconds"})
@@ -49,42 +38,24 @@ _ABSENT: Mapping[str, str] = MappingProxyType(
 
 
 @once
-def glossary(results: Results) -> dict[str, Definition]:
-    """The definitions of a page's terms by what headings call them, see ``tables.Heading``."""
-    words = analysis.words(results)
-    generated = results.kind == "feasibility"
-    texts = {
-        "task": (
-            words.task,
-            "Instances of one size and kind, generated from their number."
-            if generated
-            else "Data, a kernel and C to train on, with a reference optimum where it has one.",
-        ),
-        "solver": (words.solver, f"A configuration of a {words.solver} of the study."),
-        "seed": (
-            f"{words.seed}s",
-            "The numbers that instances are generated from."
-            if generated
-            else "The numbers that fix the random choices of runs.",
-        ),
-        **(_FEASIBILITY if generated else _SVM),
-        **_COMMON,
-    }
-    entries = {term: Definition(capitalised(title), said) for term, (title, said) in texts.items()}
-    if generated:
+def glossary(results: Results) -> dict[str, tuple[str, str]]:
+    """Titles and definitions of what headings of tables say, where they do not say it themselves.
+
+    By the names of measures, and of other columns by the slugs of their headings.
+    """
+    if results.kind == "feasibility":
         solved = analysis.solved(results)
         # Of solved instances the costs are ranked: all methods return the same certificate.
         shown = {name: replace(item, better="lower") for name, item in solved.costs.items()}
         table = solved.table
     else:
         shown, table = analysis.shown(results), analysis.table(results)
+    entries = {formatting.slug(title): (title, words) for title, words in _DEFINITIONS.items()}
     absent = table[table["absent"] != ""].groupby("measure", sort=False)["absent"].unique()
     for name, measure in shown.items():
         title = capitalised(measure.words)
         said = measure.meaning or f"{title} of a run."
-        facts = tuple(_facts(measure, absent.get(name, ())))
-        if name not in _COMMON:
-            entries[name] = Definition(title, said, facts)
+        entries[name] = (title, " ".join([said, *_facts(measure, absent.get(name, ()))]))
     return entries
 
 
@@ -102,113 +73,56 @@ def _facts(measure: Measure, absent: Iterable[str]) -> Iterator[str]:
         yield f"“{formatting.NEVER}”: the run does not stay there to its end."
 
 
-_COMMON: Mapping[str, tuple[str, str]] = MappingProxyType(
+_DEFINITIONS: Mapping[str, str] = MappingProxyType(
     {
-        "status": (
-            "Status",
+        "Runs": "Those that ended as planned, of those planned.",
+        "Status": (
             "How runs ended. As planned: “converged”, by the stopping rule of the solver; "
             "“budget”, at a limit on its work; “no_separator”, with a proof that there is none. "
             "Otherwise: “timeout” and “memory”, stopped at a limit; “crashed”, “failed” and "
             "“diverged”; “wrong”, with a result that a check refutes; “missing”, without a "
-            "record. “Skipped” runs were not tried.",
+            "record. “Skipped” runs were not tried."
         ),
-        "runs_of": ("Runs without a result", "How many of the planned runs the row is about."),
-        "setting": ("Setting", "A property of the machine or the software."),
-        "environment": ("Runs of an environment", "How many runs took place with these settings."),
-        "summary": ("Summary", "What the code says of itself."),
-        "reason": ("Reason", "What the solver or the harness said when the run ended."),
-        "parameters": ("Parameters", "What the study sets; the others have their defaults."),
-        "certificate": (
-            "Certificate",
-            "What the solver itself proves on its result: a bound from the dual problem, or none.",
+        "Certificate": (
+            "What the solver itself proves on its result: a bound from the dual problem, or none."
         ),
-        "class": ("Class", "The solver's class, as module and name."),
-        "version": (
-            "Version",
-            "The hash of the code that ran, with the commit that last changed it if known.",
-        ),
-    }
-)
-_SVM: Mapping[str, tuple[str, str]] = MappingProxyType(
-    {
-        "runs": ("Runs", "Those that ended as planned, of those planned."),
-        "sizes": ("Sizes n", "The numbers of training points that the solver has medians for."),
-        "slope": (
-            "Slope",
-            "The exponent b in a·n^b, n the number of training points, with its 95 % interval.",
-        ),
-        "after": (
-            "After",
-            "A budget: so many evaluations or CPU seconds of each run. n is the number of training "
-            "points, n² the size of the kernel matrix.",
-        ),
-        "dataset": ("Dataset", "The name of the data, with the parameters that choose a part."),
-        "n_train": ("Train", "The number of training points."),
-        "n_test": ("Test", "The number of test points."),
-        "n_features": ("Features", "The number of features of a point."),
-        "n_classes": ("Classes", "More than two are each trained against the rest."),
-        "problem": (
-            "Problem",
-            "The kernel with its parameters, C, the weight of the summed loss, and whether the "
-            "model has an unregularised bias.",
-        ),
-        "reference": (
-            "Reference optimum",
-            "The least objective ½‖w‖² + C Σ hinge loss of the task, computed once and frozen.",
-        ),
-        "reference_gap": (
-            "Certified relative gap",
-            "How far the reference can be from the true optimum, relative to it: from its duality "
-            "gap, recomputed from scratch.",
-        ),
-        "reference_error": ("Its test error", "The test error of the reference optimum."),
-        "fingerprint": ("Fingerprint", "The SHA-256 of the data's content, its first 12 digits."),
-        "minimises": (
-            "Minimises the objective",
+        "Version": "The hash of the code that ran, with the commit that last changed it if known.",
+        "Minimises the objective": (
             "Whether the method minimises the objective of the task; others reach a low test "
-            "error by another rule, and have no suboptimality.",
+            "error by another rule, and have no suboptimality."
         ),
-        "instrumented": (
-            "Counts evaluations",
-            "Whether the kernel evaluations of the solver are counted. Other libraries do not.",
+        "Counts evaluations": (
+            "Whether the kernel evaluations of the solver are counted. Other libraries do not."
         ),
-        "judged_by": (
-            "Judged by",
-            "What the scores are computed from where it is not the model: what it predicts.",
+        "Judged by": (
+            "What the scores are computed from where it is not the model: what it predicts."
         ),
-    }
-)
-_FEASIBILITY: Mapping[str, tuple[str, str]] = MappingProxyType(
-    {
-        "runs": ("Runs", "Those that ended as planned, of those planned."),
-        "solved": ("Solved", "Instances with the certificate that they have, of those planned."),
-        "proven": (
-            "Proven inseparable",
+        "After": (
+            "A budget: so many evaluations or CPU seconds of each run. n is the number of training "
+            "points, n² the size of the kernel matrix."
+        ),
+        "Reference optimum": (
+            "The least objective ½‖w‖² + C Σ hinge loss of the task, computed once and frozen."
+        ),
+        "Certified relative gap": (
+            "How far the reference can be from the true optimum, relative to it: from its duality "
+            "gap, recomputed from scratch."
+        ),
+        "Fingerprint": "The SHA-256 of the data's content, its first 12 digits.",
+        "Solved": "Instances with the certificate that they have, of those planned.",
+        "Proven inseparable": (
             "Instances of which it is proven that some convex combination of the columns is "
-            "exactly 0, so that nothing separates.",
+            "exactly 0, so that nothing separates."
         ),
-        "wall_mean": ("Wall time, mean", "Mean instead of median, as in published tables."),
-        "published": ("Published mean", "A number from the study's source, on its machine."),
-        "gamma": ("Width", "The kernel's width, chosen on validation points."),
-        "stage_error": ("Error after iterations", "The test error after so many iterations."),
-        "ended": ("At the end", "Why the runs ended."),
-        "takes": ("Takes", "Whether the method works on columns or on a kernel matrix."),
+        "Wall time, mean": "Mean instead of median, as in published tables.",
+        "Published mean": "A number from the study's source, on its machine.",
+        "Width": "The kernel's width, chosen on validation points.",
+        "At the end": "Why the runs ended.",
+        "Takes": "Whether the method works on columns or on a kernel matrix.",
     }
 )
-
 
 NO_REASON = "no reason given"
-_TERMS = {
-    "Summary": "summary",
-    "Parameters": "parameters",
-    "Minimises the objective": "minimises",
-    "Certificate": "certificate",
-    "Counts evaluations": "instrumented",
-    "Judged by": "judged_by",
-    "Takes": "takes",
-    "Class": "class",
-    "Version": "version",
-}
 _SETTINGS = {
     "cores_logical": "logical cores",
     "dirty": "uncommitted changes",
@@ -230,45 +144,41 @@ def explore_section(results: Results) -> Iterator[Section]:
 
 def failures_section(results: Results) -> Iterator[Section]:
     """Runs that did not end as planned, or of which no record can be read, with the reason."""
-    failures, words, table = analysis.failures(results), "", None
+    failures = analysis.failures(results)
     if failures.empty:
-        tried = "that was not skipped " if len(analysis.skipped(results)) else ""
-        words = f"None: every planned run {tried}ended as planned."
+        yield table_section(
+            "failures", "Failures", None, "None: every run that was tried ended as planned."
+        )
     else:
         table = _outcomes_table("Failures", failures, analysis.words(results), "failures")
-    yield Section(
-        "failures", "Failures", "outcomes.html", {"words": words, "table": table, "folded": ""}
-    )
+        yield table_section("failures", "Failures", table)
 
 
 def skipped_section(results: Results) -> Iterator[Section]:
     """Runs that were not tried, with the reason."""
-    if not analysis.skipped(results).empty:
+    skipped = analysis.skipped(results)
+    if not skipped.empty:
         words = (
             "These runs were not tried, for the reason given. They count neither as results nor "
             "as failures."
         )
-        table = _outcomes_table(
-            "Skipped runs", analysis.skipped(results), analysis.words(results), "skipped"
-        )
-        n = int(analysis.skipped(results)["n"].sum())
-        data = {"words": words, "table": table, "folded": f"{plural(n, 'run')} and the reasons"}
-        yield Section("skipped", "Skipped", "outcomes.html", data)
+        table = _outcomes_table("Skipped runs", skipped, analysis.words(results), "skipped")
+        folded = f"{plural(int(skipped['n'].sum()), 'run')} and the reasons"
+        yield table_section("skipped", "Skipped", table, words, folded)
 
 
 def _outcomes_table(title: str, runs: pd.DataFrame, words: KindWords, name: str) -> Table:
     columns = [
-        Column(capitalised(words.task), term="task", of="task"),
-        Column(capitalised(words.solver), term="solver", of="solver"),
-        Column("Status", term="status", of="status"),
+        Column(capitalised(words.task), of="task"),
+        Column(capitalised(words.solver), of="solver"),
+        Column("Status", of="status"),
         Column(
-            "Runs",
+            "Runs affected",
             "number",
-            term="runs_of",
             of=lambda row: Cell(f"{row['n']} of {row['n_planned']}", number=row["n"]),
         ),
-        Column(capitalised(f"{words.seed}s"), term="seed", of="seeds"),
-        Column("Reason", "reason", term="reason", of=lambda row: Cell(row["reason"] or NO_REASON)),
+        Column(capitalised(f"{words.seed}s"), of="seeds"),
+        Column("Reason", "reason", of=lambda row: Cell(row["reason"] or NO_REASON)),
     ]
     return framed(title, runs, columns, cards=True, name=name)
 
@@ -291,33 +201,28 @@ def solvers_section(results: Results) -> Iterator[Section]:
         Column(
             name,
             "wide" if name in ("Summary", "Parameters") else "",
-            term="solver" if name == word else _TERMS.get(name, ""),
-            of=partial(_fact, name),
+            of=name if name not in ("Class", "Version") else partial(_code, name),
         )
         for name in map(str, frame)
         if name == word or frame[name].any()
     ]
     table = framed(f"{word}s", frame, columns, cards=True, name="solvers", numbers=None)
-    folded = f"What the {len(rows)} {analysis.words(results).solver}s are, with parameters and "
-    data = {"table": table, "folded": f"{folded}versions"}
-    yield Section("solvers", f"{word}s", "table.html", data)
+    folded = f"What the {len(rows)} {word.lower()}s are, with parameters and versions"
+    yield table_section("solvers", f"{word}s", table, folded=folded)
 
 
-def _fact(name: str, row: Mapping[str, Any]) -> Cell:
-    return Cell(row[name], code=name in ("Class", "Version"))
+def _code(name: str, row: Mapping[str, Any]) -> Cell:
+    return Cell(row[name], code=True)
 
 
 def environment_section(results: Results) -> Iterator[Section]:
     """The settings of each environment, side by side where there are several."""
-    words, table = "No record tells its environment.", None
-    if not analysis.environments(results).empty:
-        words, table = "", _environment_table(analysis.environments(results))
-    data = {
-        "words": words,
-        "table": table,
-        "folded": integrity.machine(analysis.environments(results)),
-    }
-    yield Section("environment", "Environment", "outcomes.html", data)
+    distinct = analysis.environments(results)
+    if distinct.empty:
+        yield table_section("environment", "Environment", None, "No record tells its environment.")
+    else:
+        machine = integrity.machine(distinct)
+        yield table_section("environment", "Environment", _environment_table(distinct), "", machine)
 
 
 def _environment_table(distinct: pd.DataFrame) -> Table:
@@ -325,29 +230,17 @@ def _environment_table(distinct: pd.DataFrame) -> Table:
         row["environment"] | {"threads per run": row["threads"], "runs at a time": row["jobs"]}
         for row in records(distinct)
     ]
-    names = list(dict.fromkeys(name for column in columns for name in column))
-    values = [[column.get(name, formatting.DASH) for column in columns] for name in names]
-    return Table(
-        "Environment",
-        [
-            Heading("Setting", term="setting"),
-            *(
-                Heading(formatting.plural(n, "run"), "reason", term="environment")
-                for n in distinct["n"]
-            ),
-        ],
+    rows = []
+    for name in dict.fromkeys(chain(*columns)):
+        values = [column.get(name, formatting.DASH) for column in columns]
+        cells = [hash_cell(each) if name == "commit" else Cell(each) for each in values]
+        if len(set(values)) > 1:
+            cells = [replace(cell, incomplete=True) for cell in cells]
         # "libraries.numpy" is "numpy".
-        [
-            [
-                Cell(_SETTINGS.get(name, name.removeprefix("libraries."))),
-                *map(hash_cell if name == "commit" else Cell, row),
-            ]
-            for name, row in zip(names, values, strict=True)
-        ],
-        style="settings",
-        name="environment",
-        differing=frozenset(index for index, row in enumerate(values) if len(set(row)) > 1),
-    )
+        rows.append([Cell(_SETTINGS.get(name, name.removeprefix("libraries."))), *cells])
+    headings = [Heading(plural(n, "run"), "reason") for n in distinct["n"]]
+    headings.insert(0, Heading("Setting"))
+    return Table("Environment", headings, rows, style="settings", name="environment")
 
 
 def reproduce_section(results: Results) -> Iterator[Section]:
@@ -367,5 +260,5 @@ def reproduce_section(results: Results) -> Iterator[Section]:
 
 def definitions_section(results: Results) -> Iterator[Section]:
     """What the headings of tables mean, in alphabetical order; headings lead here."""
-    entries = sorted(glossary(results).items(), key=lambda item: item[1].title.lower())
+    entries = sorted(glossary(results).items(), key=lambda item: item[1][0].lower())
     yield Section("definitions", "Definitions", "definitions.html", {"entries": entries})

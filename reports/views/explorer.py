@@ -1,15 +1,12 @@
 """The explorer of a page: one Vega-Lite specification, and the medians that it can show.
 
 A reader chooses task, value, cost, scales and solvers; ``templates/scripts/50_explorer.js`` writes
-the choice, which is width, the values of both data sets, domain and range of colour and shape, and
-title, type and format of x and y, into the specification, ``templates/explorer.json``, and draws it
-again with Vega (``templates/vega.min.js``). Medians, spread and ends are those of
-:mod:`.statistics.curves`, as in the figures of the page.
+the choice into the specification, ``templates/explorer.json``, and draws it again with Vega.
+Medians, spread and ends are those of :mod:`.statistics.curves`, as in the figures of the page.
 """
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -17,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 
 from ...harness.results.measures import Measure, counter_measures
@@ -25,7 +23,7 @@ from .. import analysis, formatting
 from ..analysis import once
 from ..described import SvmTask
 from ..drawing.canvas import COLOR_VARIABLES
-from ..frames import RUN, by_solver, n_planned, other_problem_solvers
+from ..frames import RUN, by_solver, n_planned
 from ..measures import FURTHER
 from ..results import Results
 from ..statistics import curves
@@ -63,10 +61,7 @@ _SHAPES = {
 @once
 def explorer_json(results: Results) -> Markup:
     """The data as JSON, safe inside a ``script`` element."""
-    text = json.dumps(explorer_data(results), separators=(",", ":"), allow_nan=False)
-    for character in "<>&":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return Markup(text)
+    return htmlsafe_json_dumps(explorer_data(results), separators=(",", ":"), allow_nan=False)
 
 
 @once
@@ -81,9 +76,6 @@ def explorer_data(results: Results) -> dict[str, Any] | None:
     series = _series(results, traces, list(costs), list(values))
     if not series:
         return None
-    caution = ""
-    if not analysis.times_compare(results):
-        caution = "Times of these runs do not compare: see “Read with care”."
     solvers = [
         {
             "label": visible(label),
@@ -95,10 +87,7 @@ def explorer_data(results: Results) -> dict[str, Any] | None:
     return {
         "tasks": [_task(results, task.label, list(values)) for task in results.study.tasks],
         "solvers": solvers,
-        "costs": [
-            _axis(name, item) | {"note": caution if item.format == "seconds" else ""}
-            for name, item in costs.items()
-        ],
+        "costs": [_axis(name, item) for name, item in costs.items()],
         "values": [_axis(name, item) for name, item in values.items()],
         "series": series,
     }
@@ -157,12 +146,10 @@ def _series(
                 columns = group.medians(n_points) or {}
                 counts = {"n": len(group.starts), "of": planned[group.task, group.solver]}
                 cell = {"task": tasks[group.task], "solver": solvers[group.solver], "cost": index}
+                kind = "end" if group.only_ends else "median"
                 for row, name in enumerate(names if columns else ()):
-                    kind = {
-                        "value": values.index(name),
-                        "kind": "end" if group.only_ends else "median",
-                    }
-                    series.append(cell | kind | _numbers(columns, row) | counts)
+                    about = {"value": values.index(name), "kind": kind}
+                    series.append(cell | about | _numbers(columns, row) | counts)
         for value, name in enumerate(values):
             # Their last checkpoints.
             last = curves.unfinished(failed, cost, name).drop_duplicates(RUN, keep="last")
@@ -194,9 +181,7 @@ def _rounded(values: Iterable[float]) -> list[float | None]:
 
 
 def _task(results: Results, label: str, values: Iterable[str]) -> dict[str, Any]:
-    """A task with the line that is drawn for each value, where it has one, and its notes."""
-    solvers = list(analysis.styles(results))
-    others = other_problem_solvers(results.runs, label)
+    """A task with the line that is drawn for each value, where it has one."""
     lines: dict[str, tuple[float, str]] = {}
     if results.tasks_of(SvmTask):
         reference = references(results)[label]
@@ -206,11 +191,7 @@ def _task(results: Results, label: str, values: Iterable[str]) -> dict[str, Any]
             "suboptimality": (reference["resolution"], "resolution of the certificate"),
         }
         lines = {name: line for name, line in lines.items() if not math.isnan(line[0])}
-    return {
-        "label": visible(label),
-        "lines": [lines.get(name) for name in values],
-        "others": [solvers.index(name) for name in others],
-    }
+    return {"label": visible(label), "lines": [lines.get(name) for name in values]}
 
 
 def _axis(name: str, measure: Measure) -> dict[str, Any]:

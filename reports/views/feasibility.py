@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 import numpy as np
@@ -13,7 +13,7 @@ import pandas as pd
 from .. import analysis, formatting
 from ..analysis import once
 from ..described import CellTask, Finding, ImagesTask, Task
-from ..drawing.figures import Axis, draw_medians, draw_profile
+from ..drawing.figures import Axis, draw_medians
 from ..formatting import plural
 from ..frames import RUN, SPREAD, by_solver, medians, of_task, records
 from ..measures import measured
@@ -21,7 +21,8 @@ from ..results import Results
 from ..statistics import summary
 from ..statistics.targets import data_profile
 from ..tables import NONE, Cell, Heading, Table, measure_cell, number_cell
-from ..view import Figure, Section, figures_of
+from ..view import Figure, Section, figures_of, task_section
+from .across import profile
 
 # ---- kappa: what methods need, where generated problems differ in it
 
@@ -46,7 +47,7 @@ def kappa_figures(results: Results, task: str) -> tuple[list[Figure], str]:
     for name, title in _MEASURES.items():
         of_measure = cells[cells["measure"] == name]
         measure, styles = analysis.measures(results)[name], analysis.styles(results)
-        drawing = draw_medians(of_measure, measure, _KAPPA, "at κ = {:g}".format, styles)
+        drawing = draw_medians(of_measure, measure, _KAPPA, styles)
         figures += [] if drawing is None else [Figure(name, f"{title} against κ", drawing)]
     return figures, "Medians; bands from the least to the largest value."
 
@@ -54,14 +55,8 @@ def kappa_figures(results: Results, task: str) -> tuple[list[Figure], str]:
 # ---- images: test errors of classes against iterations and seconds
 
 _AXES = {
-    "n_iter": (
-        Axis("iterations for each class", padding=(0.03, 0.03)),
-        lambda n: f"after {formatting.integer(n)} iterations",
-    ),
-    "wall_s": (
-        Axis("seconds, without the kernel matrix", "seconds", padding=(0.03, 0.03)),
-        lambda seconds: f"after {formatting.seconds(seconds)}",
-    ),
+    "n_iter": Axis("iterations for each class", padding=(0.03, 0.03)),
+    "wall_s": Axis("seconds, without the kernel matrix", "seconds", padding=(0.03, 0.03)),
 }
 
 
@@ -72,9 +67,9 @@ def image_figures(results: Results, task: str) -> tuple[list[Figure], str]:
     measure = analysis.measures(results)["test_error"]
     checkpoints = of_task(analysis.traces(results), task)
     figures = []
-    for name, (axis, place) in _AXES.items():
+    for name, axis in _AXES.items():
         stages, styles = _error_stages(checkpoints, name), analysis.styles(results)
-        drawn = draw_medians(stages, measure, axis, place, styles, task)
+        drawn = draw_medians(stages, measure, axis, styles, task)
         if drawn is not None:
             figures.append(Figure(name, f"{task}: test error against {axis.words}", drawn))
     return figures, f"Lines are medians, bands {SPREAD}."
@@ -109,20 +104,9 @@ def solved_figures(results: Results, task: str) -> tuple[list[Figure], str]:
 
 def _profile(results: Results, tried: pd.DataFrame, cost: str) -> Figure:
     problems = tried[RUN].assign(target=0, value=tried[cost].where(tried["solved"], np.inf))
-    attempts = dict(iter(problems.dropna(subset="value").groupby("solver")["value"]))
-    shown = {name: style for name, style in analysis.styles(results).items() if name in attempts}
-    words = analysis.measures(results)[cost].words
-    title = f"Instances solved, against {words}"
-    parts = [
-        f"{name} {np.isfinite(attempts[name]).sum()} of {plural(len(attempts[name]), 'instance')}"
-        for name in shown
-    ]
-    return Figure(
-        f"solved-{cost.replace('_', '-')}",
-        title,
-        draw_profile(data_profile(problems.dropna(subset="value")), shown, title, words),
-        note=f"Solved: {', '.join(parts)}." if parts else "",
-    )
+    problems, words = problems.dropna(subset="value"), analysis.measures(results)[cost].words
+    name, steps = f"solved-{cost.replace('_', '-')}", data_profile(problems)
+    return profile(results, name, (f"Instances solved, against {words}", words), problems, steps)
 
 
 _IMAGES_NOTE = "Test errors after so many iterations for each class, training error at the end."
@@ -133,8 +117,6 @@ _CELL_CAPTION = (
 # Of a table with a row for each method: the term and the title of a column, and what makes a cell
 # of the method and its runs.
 _Column = tuple[str, str, Callable[[str, pd.DataFrame], Cell]]
-
-
 _OF_STUDY = (kappa_figures, solved_figures)
 _TERMS = (
     "Solved: with the certificate that the instance has, checked from scratch. Instances of all "
@@ -142,21 +124,27 @@ _TERMS = (
 )
 
 
-# Where the counts of instances add up to more than there are.
-_TIES = "; ties count for each"
+def fewest(results: Results, tasks: Iterable[str]) -> Finding | None:
+    """Which methods needed the fewest iterations on how many instances of some tasks."""
+    totals: Counter[str] = Counter()
+    n = 0
+    for task in tasks:
+        counts, n_solved = summary.fewest_iterations(analysis.solved(results).runs, task)
+        totals.update(counts)
+        n += n_solved
+    if not totals:
+        return None
+    (first, most), *rest = totals.most_common()
+    listed = "".join(f"; {name} on {count}" for name, count in rest)
+    shared = "; ties count for each" if totals.total() > n else ""
+    words = f"{first} on {most} of {plural(n, 'solved instance')}"
+    return Finding("Fewest iterations", words, listed + shared)
 
 
 def fewest_sentence(results: Results, task: str) -> str:
     """Which methods needed the fewest iterations on how many instances of a task."""
-    counts, n = summary.fewest_iterations(analysis.solved(results).runs, task)
-    if not counts:
-        return "No method solved an instance."
-    if list(counts.values()) == [n]:
-        (name,) = counts
-        return f"{name} needed the fewest iterations on each of {plural(n, 'solved instance')}."
-    listed = ", ".join(f"{name} on {count}" for name, count in counts.items())
-    shared = _TIES if sum(counts.values()) > n else ""
-    return f"The fewest iterations, of {plural(n, 'solved instance')}: {listed}{shared}."
+    found = fewest(results, [task])
+    return found.sentence if found else "No method solved an instance."
 
 
 def gap_sentence(results: Results) -> str:
@@ -191,20 +179,16 @@ def figures_section(results: Results) -> Iterator[Section]:
 def task_sections(results: Results) -> Iterator[Section]:
     """A section for each problem: what it is, and what each method needed."""
     for task in results.study.tasks:
-        name = analysis.slugs(results)[task.label]
-        figures, marks = figures_of(results, f"task-{name}", (image_figures,), task.label)
         images = isinstance(task, ImagesTask)
-        data = {
-            "label": task.label,
-            "folded": False,
-            "problem": problem_words(task),
-            "decided": task.decided,
-            "figures": figures,
-            "marks": marks,
-            "table": results_table(results, task.label),
-            "note": _IMAGES_NOTE if images else fewest_sentence(results, task.label),
-        }
-        yield Section(f"results-{name}", task.label, "task.html", data)
+        yield task_section(
+            results,
+            task,
+            (image_figures,),
+            results_table(results, task.label),
+            problem=problem_words(task),
+            note=_IMAGES_NOTE if images else fewest_sentence(results, task.label),
+            folded=False,
+        )
 
 
 def protocol_section(results: Results) -> Iterator[Section]:
@@ -224,11 +208,8 @@ def results_table(results: Results, label: str) -> Table:
         columns, caption, numbers = _image_columns(results, task)
     else:
         columns, caption, numbers = _cell_columns(results, task)
-    headings = [Heading("Method", short="method", term="solver")]
-    for term, title, _ in columns:
-        # In the terminal "CPU time, median" is "CPU".
-        short = title.lower().replace(" time", "").removesuffix(", median").replace("cpu", "CPU")
-        headings.append(Heading(title, "number", short=short, term=term))
+    headings = [Heading("Method", short="method")]
+    headings += [Heading(title, "number", short=title, term=term) for term, title, _ in columns]
     groups = by_solver(of_task(analysis.solved(results).runs, label))
     return Table(
         f"Results on {label}",
@@ -279,16 +260,16 @@ def _cell_columns(results: Results, task: Task) -> tuple[list[_Column], str, pd.
         value = published.get(solver, math.nan)
         return Cell(value) if isinstance(value, str) else number_cell(value, formatting.seconds)
 
-    columns: list[_Column] = [("solved", "Solved", count)]
+    columns: list[_Column] = [("", "Solved", count)]
     if isinstance(task, CellTask) and task.generator == "lap":
-        columns.append(("proven", "Proven inseparable", proven))
+        columns.append(("", "Proven inseparable", proven))
     for name, measure in solved.costs.items():
         title = measure.title + (", median" if measure.format == "seconds" else "")
         columns.append((name, title, partial(needed, name)))
-    columns.append(("wall_mean", "Wall time, mean", mean))
+    columns.append(("", "Wall time, mean", mean))
     numbers = measured(table, solved.costs, analysis.counts(results))
     if published:
-        columns.append(("published", "Published mean", printed))
+        columns.append(("", "Published mean", printed))
         of_measure = numbers["solver"].map(dict(published)).where(numbers["measure"] == "wall_s")
         numbers = numbers.assign(published_mean=of_measure)
     return columns, _CELL_CAPTION, numbers
@@ -319,11 +300,11 @@ def _image_columns(results: Results, task: ImagesTask) -> tuple[list[_Column], s
         return Cell(reasons) if reasons else NONE
 
     columns: list[_Column] = [
-        ("runs", "Runs", count),
-        ("gamma", "Width", partial(median, "gamma")),
-        *(("stage_error", f"Error, {stage}", partial(error, stage)) for stage in task.stages),
+        ("", "Runs", count),
+        ("", "Width", partial(median, "gamma")),
+        *(("", f"Error, {stage}", partial(error, stage)) for stage in task.stages),
         ("train_error", "Train error", partial(median, "train_error")),
-        ("ended", "At the end", ended),
+        ("", "At the end", ended),
         *((name, measures[name].title, partial(median, name)) for name in counters),
         ("wall_s", "Wall time", partial(median, "wall_s")),
     ]
@@ -338,12 +319,7 @@ def findings(results: Results) -> list[Finding]:
     runs = analysis.solved(results).runs
     if not runs["task"].isin(cells).any() or len(results.study.solvers) < 2:
         return []
-    return [_solved_finding(results, cells), *_fewest_finding(results, cells)]
-
-
-def _solved_finding(results: Results, cells: set[str]) -> Finding:
-    """How many of its instances each method solved."""
-    runs = analysis.solved(results).runs
+    fastest = fewest(results, (task.label for task in results.study.tasks if task.label in cells))
     runs = runs[runs["task"].isin(cells) & (runs["status"] != "skipped")]
     counts = runs.groupby("solver", sort=False)["solved"].agg(["sum", "size", "mean"])
     counts = counts.sort_values("mean", ascending=False, kind="stable")
@@ -351,24 +327,8 @@ def _solved_finding(results: Results, cells: set[str]) -> Finding:
     n_best = int((counts["mean"] == counts["mean"].max()).sum()) if counts["sum"].any() else 0
     others = "".join(f"; {each}" for each in words[n_best:])
     best = "; ".join(words[:n_best]) or "none by any method"
-    return Finding("Instances solved", best, others)
-
-
-def _fewest_finding(results: Results, cells: set[str]) -> list[Finding]:
-    """Who needed the fewest iterations, over the instances of all problems."""
-    totals: Counter[str] = Counter()
-    n = 0
-    for task in (task.label for task in results.study.tasks if task.label in cells):
-        counts, n_solved = summary.fewest_iterations(analysis.solved(results).runs, task)
-        totals.update(counts)
-        n += n_solved
-    if not totals:
-        return []
-    (first, most), *rest = totals.most_common()
-    listed = "".join(f"; {name} on {count}" for name, count in rest)
-    words = f"{first} on {most} of {plural(n, 'solved instance')}"
-    shared = _TIES if totals.total() > n else ""
-    return [Finding("Fewest iterations", words, listed + shared)]
+    solved = Finding("Instances solved", best, others)
+    return [solved, fastest] if fastest else [solved]
 
 
 def _limit_words(results: Results) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,16 +14,16 @@ from ...harness.results.measures import Measure
 from .. import analysis, formatting
 from ..analysis import once
 from ..described import Finding, SvmTask, capitalised
-from ..drawing.figures import draw_small
+from ..drawing.figures import Axis, draw_lines, padded
 from ..formatting import plural, slug
 from ..frames import of_task
 from ..measures import ERROR_TARGET, OBJECTIVE_TARGET
 from ..results import Results
 from ..statistics import targets
 from ..statistics.targets import Target
-from ..tables import NONE, Cell, Heading, Table, matrix, narrow
-from ..view import Figure, LegendEntry, Section, legend
-from .across import comparable_costs
+from ..tables import NONE, Cell, Table, matrix, narrow
+from ..view import Figure, Section, not_shown, with_legend
+from .across import comparable_costs, incomplete
 from .svm import references, trace_curves
 
 # A study of one task shows it whole.
@@ -37,10 +37,9 @@ def overview_section(results: Results) -> Iterator[Section]:
     """The medians of every task on shared axes, where there are tasks to compare."""
     if len(results.tasks_of(SvmTask)) < _FEWEST_TASKS:
         return
-    shown = {solver for value in _VALUES for solver in _medians(results, value)["solver"]}
-    entries = legend(results, dict.fromkeys(shown, ""))
-    rows = [row for value in _VALUES if (row := _row(results, value, entries)) is not None]
+    rows = [row for value in _VALUES if (row := _row(results, value)) is not None]
     if rows:
+        every = with_legend(results, [figure for _, _, figures in rows for figure in figures])
         counted = bool(analysis.counters(results))
         squares = "n is the number of training points of the task. " if counted else ""
         marks = (
@@ -48,7 +47,12 @@ def overview_section(results: Results) -> Iterator[Section]:
             f"longest. All figures of a row have the same logarithmic axes. {squares}"
             "Choose the name of a task for its full results."
         )
-        yield Section("glance", "At a glance", "overview.html", {"rows": rows, "marks": marks})
+        yield Section(
+            "glance",
+            "At a glance",
+            "overview.html",
+            {"rows": rows, "legend": every[0].legend, "marks": marks},
+        )
 
 
 def _cost(results: Results) -> tuple[str, str, str]:
@@ -67,41 +71,39 @@ def _medians(results: Results, value: str) -> pd.DataFrame:
     if analysis.counters(results):
         n = results.runs.groupby("task")["n_train"].first()
         drawn = drawn.assign(cost=drawn["cost"] / drawn["task"].map(n) ** 2)
-    return drawn.dropna()
+    return drawn.replace(np.inf, np.nan).dropna()
 
 
-def _row(
-    results: Results, value: str, entries: list[LegendEntry]
-) -> tuple[str, str, list[Figure]] | None:
+def _row(results: Results, value: str) -> tuple[str, str, list[Figure]] | None:
     """The title and note of a value and its figures, one for each task; None if all are empty."""
     _, spent, unit = _cost(results)
     medians, measure = _medians(results, value), analysis.measures(results)[value]
-    tasks = [task.label for task in results.study.tasks]
-    by_task = {task: of_task(medians, task) for task in tasks}
-    levels = dict.fromkeys(tasks, math.nan)
-    if value == "test_error":
-        optima = references(results)
-        levels = {task: optima[task]["reference_test_error"] for task in tasks}
-    highest, styles = _HIGHEST.get(value, np.inf), analysis.styles(results)
-    drawn = draw_small(by_task, levels, measure, (spent, unit), highest, styles)
-    if drawn is None:
+    optima = references(results) if value == "test_error" else {}
+    levels = {task: item["reference_test_error"] for task, item in optima.items()}
+    values = np.append(medians["median"].to_numpy(np.float64), list(levels.values()))
+    values, costs = values[values >= 0], medians["cost"].to_numpy(np.float64)
+    if not (costs > 0).any() or not values.size:
         return None
-    drawings, floor = drawn
-    anchors = {task: f"results-{analysis.slugs(results)[task]}" for task in tasks}
-    figures = [
-        Figure(f"glance-{value}-{anchors[task]}", task, each, legend=entries, link=anchors[task])
-        for task, each in drawings.items()
-    ]
+    floor = float(values[values > 0].min(initial=1.0)) / 2
+    highest = max(_HIGHEST.get(value, np.inf), 2 * floor)
+    x = Axis("", "seconds" if unit == "s" else "", limits=padded(costs[costs > 0], 0.03, 0.05))
+    y = Axis("", measure.format, limits=padded(np.clip(values, floor, highest), 0.08, 0.06))
+    styles, figures = analysis.styles(results), []
+    for task, name in analysis.slugs(results).items():
+        level = levels.get(task, math.nan)
+        drawn = draw_lines(
+            of_task(medians, task), x, y, styles, f"{task}: {measure.words} against {spent}",
+            levels=[] if math.isnan(level) else [(level, "")], floor=floor, small=True,
+        )  # fmt: skip
+        anchor = f"results-{name}"
+        figures.append(Figure(f"glance-{value}-{anchor}", task, drawn, link=anchor))
     notes = ["Dashed: the test error of the reference optimum."] * (value == "test_error")
     if (medians["median"] > highest).any():
         notes.append(f"Curves are cut off above {highest:g}.")
-    if (medians["median"] <= 0).any():
-        notes.append(f"Zeros are drawn at {formatting.say(measure, floor)}.")
-    absent = set(results.runs.loc[results.runs["ok"], "solver"]) - set(medians["solver"])
-    if absent:
-        names = ", ".join(label for label in styles if label in absent)
-        notes.append(f"Not shown: {names}; the figures of each task say why.")
-    return f"{capitalised(measure.words)} against {spent}", " ".join(notes), figures
+    ended = results.runs.loc[results.runs["ok"], "solver"]
+    notes.append(not_shown(results, ended, medians["solver"]))
+    note = " ".join(filter(None, notes))
+    return f"{capitalised(measure.words)} against {spent}", note, with_legend(results, figures)
 
 
 _TARGETS = (
@@ -136,19 +138,13 @@ def targets_section(results: Results) -> Iterator[Section]:
     if not results.runs["ok"].any() or len(results.study.solvers) < 2:
         return
     costs = _costs(results)
-    choices = [[_matrix_table(results, target, cost) for cost in costs] for target in _TARGETS]
-    # Where no task has a target, as where all are tuned, there is nothing to choose.
-    rows = [row for tables in choices for table in tables for row in table.rows]
-    cells = [cell for row in rows for cell in row[1:]]
+    tables = [_matrix_table(results, target, cost) for target in _TARGETS for cost in costs]
+    # Where no task has a target, as where all are tuned, there is nothing to compare.
+    cells = [cell for table in tables for row in table.rows for cell in row[1:]]
     some = any(cell.number is not None or cell.value == formatting.NEVER for cell in cells)
     budgets = budget_table(results)
     if some or budgets is not None:
-        data = {
-            "targets": [_within(target) for target in _TARGETS],
-            "costs": list(costs.values()),
-            "choices": choices if some else [],
-            "budgets": budgets,
-        }
+        data = {"matrices": tables if some else [], "budgets": budgets}
         yield Section("targets", "Costs to targets", "targets.html", data)
 
 
@@ -187,85 +183,64 @@ def _first_finding(results: Results, target: Target) -> Finding | None:
     if cost == "cpu_s" and not analysis.times_compare(results):
         return None
     table = analysis.target_costs(results, target, cost)
-    competing = table[table["competes"]].groupby("task")["solver"].nunique()
-    tasks = [str(task) for task in competing.index[competing > 1]]
-    if not tasks:
-        return None
-    question = f"To stay {_within(target)}, in {words}"
-    several, nobody = "several solvers may be first on", "no competitor gets there on"
-    firsts: dict[str, list[tuple[float, bool]]] = {}
-    others = {several: 0, nobody: 0}
-    for task in tasks:
-        of_all = of_task(table, task)
-        leaders = of_all[of_all["first"]]
-        if len(leaders) == 1:
-            rest = of_all[~of_all["first"] & of_all["competes"] & np.isfinite(of_all["median"])]
+    firsts: dict[str, list[Mapping[str, Any]]] = {}
+    n_tasks = 0
+    for _, rows in table[table["competes"]].groupby("task"):
+        if len(rows) > 1:
+            n_tasks += 1
+            leaders = rows[rows["first"]]
+            several = "several solvers may be first" if len(leaders) else "no competitor gets there"
+            answer = f"{leaders['solver'].iloc[0]} is first" if len(leaders) == 1 else several
+            next_ones = rows[~rows["first"] & np.isfinite(rows["median"])]
             # How many times ahead of the next; NaN if it costs nothing.
-            lead = float(rest["ratio"].min()) if len(rest) else math.inf
-            solver, bounded = leaders.iloc[0][["solver", "upper_bound"]]
-            firsts.setdefault(solver, []).append((lead, bool(bounded)))
-        else:
-            others[several if len(leaders) else nobody] += 1
-    if others[nobody] == len(tasks):
-        return Finding(question, f"{nobody} {_of_all(len(tasks))}")
-    parts = [(len(leads), f"{name} is first on", _by(leads)) for name, leads in firsts.items()]
-    parts += [(n, words, "") for words, n in others.items() if n]
+            lead = next_ones["ratio"].min() if len(next_ones) else math.inf
+            bounded = leaders["upper_bound"].any()
+            firsts.setdefault(answer, []).append({"lead": lead, "bounded": bounded})
     # What holds on most tasks comes first.
-    (most, answer, detail), *rest_of_parts = sorted(parts, key=lambda part: -part[0])
-    words = "; ".join([detail, *(f"{words} {n}{more}" for n, words, more in rest_of_parts)])
-    return Finding(question, f"{answer} {most} of {plural(len(tasks), 'task')}", words)
+    parts = [
+        (f"{answer} on {len(leads)}", _ahead(leads) if answer.endswith(" is first") else "")
+        for answer, leads in sorted(firsts.items(), key=lambda item: -len(item[1]))
+    ]
+    if not parts:
+        return None
+    (answer, detail), *others = parts
+    rest = "".join(f"; {words}{more}" for words, more in others)
+    question = f"To stay {_within(target)}, in {words}"
+    return Finding(question, f"{answer} of {plural(n_tasks, 'task')}", detail + rest)
 
 
-def _by(leads: list[tuple[float, bool]]) -> str:
+def _ahead(leads: Sequence[Mapping[str, Any]]) -> str:
     """How far ahead: the factor of a lead with its range over the tasks, and where it is alone.
 
     Of one whose cost is only an upper bound the factor is a lower one.
     """
-    finite = [lead for lead, _ in leads if math.isfinite(lead)]
-    ahead = "at least " if any(bounded for lead, bounded in leads if lead in finite) else ""
-    if finite:
-        spread = formatting.spread(f"{min(finite):.2g}", f"{max(finite):.2g}")
-        ahead += f"{targets.geometric_mean(finite):.2g}{formatting.TIMES}"
-        ahead += f" ({spread}{formatting.TIMES})" if spread else ""
-    parts = {
-        f"{ahead} ahead of the next": len(finite),
-        "no other competitor gets there": sum(math.isinf(lead) for lead, _ in leads),
-        "at no cost": sum(math.isnan(lead) for lead, _ in leads),
-    }
-    parts = {words: n for words, n in parts.items() if n}
-    listed = (words + (f" on {n}" if len(parts) > 1 else "") for words, n in parts.items())
+    table = pd.DataFrame(leads)
+    alone, free = np.isinf(table["lead"]), table["lead"].isna()
+    parts = {"no other competitor gets there": alone.sum(), "at no cost": free.sum()}
+    if len(finite := table[~alone & ~free]):
+        low, high = (f"{each:.2g}" for each in finite["lead"].agg(["min", "max"]))
+        spread = f" ({low}{formatting.DASH}{high}{formatting.TIMES})" if low != high else ""
+        bound = "at least " if finite["bounded"].any() else ""
+        factor = f"{bound}{targets.geometric_mean(finite['lead']):.2g}{formatting.TIMES}{spread}"
+        parts = {f"{factor} ahead of the next": len(finite)} | parts
+    listed = [f"{words} on {n}" if n < len(table) else words for words, n in parts.items() if n]
     return f" ({', '.join(listed)})"
 
 
 def _error_finding(results: Results) -> Finding | None:
     """Whom the test errors tell apart."""
-    table = analysis.errors(results)
-    counts = analysis.counts(results).set_index(["task", "solver"])
-    ok = (counts["n_failed"] == 0) & (counts["n_missing"] == 0)
-    table = table[[bool(ok[key]) for key in zip(table["task"], table["solver"], strict=True)]]
-    compared = table.groupby("task")["solver"].nunique()
-    tasks = compared.index[compared > 1]
-    table = table[table["task"].isin(tasks)]
+    table, bad = analysis.errors(results), incomplete(results)
+    pairs = zip(table["task"], table["solver"], strict=True)
+    table = table[[pair not in bad for pair in pairs]]
+    table = table[table.groupby("task")["solver"].transform("nunique") > 1]
     if table.empty:
         return None
     worse = table[~table["best"]].groupby("solver", sort=False)["task"].nunique()
     worse = worse.sort_values(ascending=False, kind="stable")
-    if worse.empty:
-        return Finding(
-            "Test error", f"no solver can be told from the best on {_of_all(len(tasks))}"
-        )
     listed = ", ".join(f"{name} on {count}" for name, count in worse.items())
-    # The best of one task may be worse on another. Others may differ from each other.
-    others = table["solver"].nunique() - len(worse)
-    return Finding(
-        f"Test error, on {plural(len(tasks), 'task')}",
-        f"worse than the best by more than chance: {listed}",
-        "; no other solver can be told from the best" if others else "",
-    )
-
-
-def _of_all(n: int) -> str:
-    return "the only task" if n == 1 else f"any of {n} tasks"
+    words = f"worse than the best by more than chance: {listed}"
+    question = f"Test error, on {plural(table['task'].nunique(), 'task')}"
+    return Finding(question, words if listed else "no solver can be told from the best")
 
 
 def _matrix_table(results: Results, target: Target, cost: str) -> Table:
@@ -282,9 +257,8 @@ def _matrix_table(results: Results, target: Target, cost: str) -> Table:
         title,
         table[table["solver"].isin(tried)],
         ("solver", [solver.label for solver in results.study.solvers]),
-        ("task", {task: Heading(task, "number") for task in tasks}),
+        ("task", {task: task for task in tasks}),
         lambda row: _ratio_cell(row, measure, several if ranked else ()),
-        first=Heading("Solver", term="solver"),
     )
     return replace(
         narrow(whole),
@@ -303,16 +277,14 @@ def _ratio_cell(row: Mapping[str, Any], measure: Measure, ranked: Collection[str
         for name, word in (("n_failed", "failed"), ("n_missing", "missing"))
         if row[name]
     )
+    bounded, open_ended = row["upper_bound"], row["best_is_bound"] and row["ratio"] != 1
     if row["absent"]:
         return Cell(str(row["absent"]), note=failed, absent=True)
     if not math.isfinite(row["median"]):
         some = f"{row['n_reached']} of {row['n']} runs do" if row["n_reached"] else ""
         return Cell(formatting.NEVER, note=failed or some, absent=True)
-    if math.isnan(row["ratio"]):
+    if math.isnan(row["ratio"]) or (bounded and open_ended):
         return Cell(formatting.DASH, note=failed, absent=True)
-    bounded, open_ended = row["upper_bound"], row["best_is_bound"] and row["ratio"] != 1
-    if bounded and open_ended:
-        return Cell(formatting.DASH, note="both costs are bounds", absent=True)
     value, low, high = (_ratio(row[name]) for name in ("ratio", "ratio_low", "ratio_high"))
     at_most = bounded and not row["best_is_bound"]
     sign = formatting.AT_MOST if at_most else formatting.AT_LEAST if open_ended else ""
@@ -336,16 +308,10 @@ def _ratio(value: float) -> str:
 
 def budget_table(results: Results) -> Table | None:
     """Who has the lowest test error after so many evaluations, or seconds."""
-    names, parts = list[str](), []
-    for column in comparable_costs(results):
-        budgets = _budgets(results, column)
-        leaders = targets.leaders(results.runs, analysis.traces(results), column, budgets)
-        parts.append(leaders)
-        # Of several budgets that end no run early only the first.
-        ends = analysis.traces(results).groupby("task")[column].max()
-        cut = (budgets["amount"] < budgets["task"].map(ends)).groupby(budgets["budget"], sort=False)
-        beyond = [name for name, any_cut in cut.any().items() if not any_cut]
-        names += [str(name) for name in dict.fromkeys(budgets["budget"]) if name not in beyond[1:]]
+    parts = [
+        targets.leaders(results.runs, analysis.traces(results), cost, _budgets(results, cost))
+        for cost in comparable_costs(results)
+    ]
     numbers = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
     if numbers.empty:
         return None
@@ -354,10 +320,11 @@ def budget_table(results: Results) -> Table | None:
     table = matrix(
         "Lowest median test error after a budget",
         first.agg({"solver": list, "error": "first"}).reset_index(),
-        ("budget", names),
-        ("task", {task.label: Heading(task.label) for task in results.tasks_of(SvmTask)}),
+        ("budget", dict.fromkeys(numbers["budget"])),
+        ("task", {task.label: task.label for task in results.tasks_of(SvmTask)}),
         _leader_cell,
-        first=Heading("After", term="after"),
+        first="After",
+        column_style="",
         style="",
         name="findings-budgets",
         caption="Of the solvers without a failed run.",
@@ -367,19 +334,19 @@ def budget_table(results: Results) -> Table | None:
 
 def _budgets(results: Results, cost: str) -> pd.DataFrame:
     """The budgets of each task, and the names that they have in the table."""
-    rows = []
-    for task in results.tasks_of(SvmTask):
-        if cost == "cpu_s":
-            names = {f"{value:g}{formatting.THIN}s of CPU time": value for value in _SECONDS}
-        else:
-            n = of_task(results.runs, task.label)["n_train"].dropna()
-            names = {
-                f"{share:g} n² evaluations": share * n.iloc[0] * n.iloc[0]
-                for share in _SQUARES
-                if len(n)
-            }
-        rows += [(task.label, name, amount) for name, amount in names.items()]
-    return pd.DataFrame(rows, columns=["task", "budget", "amount"])
+    sizes = results.runs.groupby("task")["n_train"].first()
+    if cost == "cpu_s":
+        named = [
+            (f"{value:g}{formatting.THIN}s of CPU time", value, sizes**0) for value in _SECONDS
+        ]
+    else:
+        named = [(f"{share:g} n² evaluations", share, sizes**2) for share in _SQUARES]
+    rows = [
+        (task.label, name, amount * unit[task.label])
+        for task in results.tasks_of(SvmTask)
+        for name, amount, unit in named
+    ]
+    return pd.DataFrame(rows, columns=["task", "budget", "amount"]).dropna()
 
 
 def _leader_cell(row: Mapping[str, Any]) -> Cell:

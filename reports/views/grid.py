@@ -16,7 +16,7 @@ from ..described import SvmTask, kernel_symbols, value_text
 from ..formatting import plural, slug, unused
 from ..frames import RUN, is_number, of_task, records
 from ..results import Results
-from ..tables import NONE, Cell, Column, Heading, Table, framed, matrix
+from ..tables import NONE, Cell, Column, Table, framed, matrix
 from ..view import Section
 
 # Shades of a cell: up to these ratios to the lowest error of its solver.
@@ -179,14 +179,13 @@ def _table(title: str, name: str, points: pd.DataFrame) -> Table:
     numbers = points.drop(columns=["point", "grid"]).assign(
         **{each: [point.get(each) for point in points["point"]] for each in (*others, last)}
     )
-    headings = {each: Heading(f"{symbols.get(last, last)} = {each}", "number") for each in across}
+    headings = {each: f"{symbols.get(last, last)} = {each}" for each in across}
     return matrix(
         f"Median {kind} error on {title}",
         frame,
         ("label", dict.fromkeys(frame["label"])),
         ("column", headings),
         _cell,
-        first=Heading("Solver", term="solver"),
         name=name,
         caption="Shaded by the ratio to the lowest error of the solver.",
         numbers=numbers,
@@ -222,7 +221,7 @@ def _best(results: Results, points: pd.DataFrame) -> Table | None:
     word = analysis.words(results).solver.capitalize()
     columns = [
         Column("Grid", of="grid"),
-        Column(word, term="solver", of="solver"),
+        Column(word, of="solver"),
         *(
             Column(symbols.get(name, name), "number", of=partial(_parameter, name))
             for name in names

@@ -23,7 +23,7 @@ from ..frames import SPREAD, medians, of_task, records
 from ..measures import OF_SCALING
 from ..results import Results
 from ..tables import NONE, Cell, Column, Table, framed
-from ..view import Figure, Section, legend
+from ..view import Figure, Section, not_shown, with_legend
 
 #: Sizes that a family, and a fitted slope, must have.
 FEWEST_SIZES = 3
@@ -59,10 +59,7 @@ def fit_slope(sizes: Sequence[float], values: Sequence[float]) -> Slope | None:
     of them do not make the slope more certain. Their median stands for the size, and the interval
     rests on how far the medians lie from the line. None with fewer than three different sizes.
     """
-    frame = pd.DataFrame({"size": sizes, "value": values}, dtype=np.float64)
-    if not bool((np.isfinite(frame) & (frame > 0)).all(axis=None)):
-        raise ValueError("sizes and values must be positive and finite")
-    middle = frame.groupby("size")["value"].median()
+    middle = pd.Series(values, dtype=np.float64).groupby(np.asarray(sizes, np.float64)).median()
     if len(middle) < FEWEST_SIZES:
         return None
     # Imported here: it takes longer than a report that has no slopes.
@@ -159,10 +156,6 @@ def slopes(members: pd.DataFrame) -> pd.DataFrame:
 
 
 _DRAWN = ("cpu_s", "evaluations", "test_error", "train_error")
-_LEFT_OUT = (
-    "Runs without a result are in no median and no slope. Where those are the slow ones, what is "
-    "left looks faster than the method is."
-)
 _POINTS = Axis("training points", padding=(0.03, 0.03))
 
 
@@ -186,31 +179,21 @@ def scaling_section(results: Results) -> Iterator[Section]:
 
 def _family(
     results: Results, anchor: str, tasks: pd.DataFrame, first: SvmTask
-) -> tuple[str, str, list[Figure], Table, str]:
-    """The anchor and title of a family, its figures and table, and a note on runs left out."""
+) -> tuple[str, str, list[Figure], Table]:
+    """The anchor and title of a family, its figures and table."""
     members = scaling_runs(results.runs, tasks)
     medians = scaling_medians(members).rename(columns={"n": "x"})
     total = float(tasks["total"].iloc[0])
     words = described.kernel_words(first, None if math.isnan(total) else total)
     label = ", ".join([first.dataset, *words])
-    entries = legend(results, dict.fromkeys(medians["solver"], ""))
     figures = []
     for name in _DRAWN:
         measure, panel = analysis.measures(results)[name], medians[medians["measure"] == name]
-        without = set(medians["solver"]) - set(panel["solver"])
-        absent = ", ".join(solver for solver in analysis.styles(results) if solver in without)
         title = f"{described.capitalised(measure.words)} against {_POINTS.words}"
-        drawn = draw_medians(panel, measure, _POINTS, _place, analysis.styles(results), label)
-        note = f"Not shown: {absent} (nothing counted)." if absent else ""
-        figures.append(Figure(f"{anchor}-{name}", title, drawn, note, entries))
-    table = _table(results, label, members, anchor)
-    # Skipped runs took no time.
-    lacking = not (members["ok"] | (members["status"] == "skipped")).all()
-    return anchor, label, figures, table, _LEFT_OUT if lacking else ""
-
-
-def _place(n: float) -> str:
-    return f"at {formatting.integer(n)} points"
+        drawn = draw_medians(panel, measure, _POINTS, analysis.styles(results), label)
+        note = not_shown(results, medians["solver"], panel["solver"])
+        figures.append(Figure(f"{anchor}-{name}", title, drawn, note))
+    return anchor, label, with_legend(results, figures), _table(results, label, members, anchor)
 
 
 def _table(results: Results, label: str, members: pd.DataFrame, name: str) -> Table:
@@ -221,15 +204,15 @@ def _table(results: Results, label: str, members: pd.DataFrame, name: str) -> Ta
         return slope_cell(fitted[row["solver"], name])
 
     columns = [
-        Column("Solver", term="solver", of="solver"),
-        Column("Runs", "number", term="runs", of=_runs_cell),
+        Column("Solver", of="solver"),
+        Column("Runs", "number", of=_runs_cell),
         Column(
-            "Sizes n", "number", term="sizes",
+            "Sizes n", "number",
             of=lambda row: _sizes_cell(fitted[row["solver"], "cpu_s"]),
         ),
         *(
             Column(
-                f"Slope of {measures[name].words}", "number", term="slope", of=partial(slope, name)
+                f"Slope of {measures[name].words}", "number", of=partial(slope, name)
             )
             for name in FITTED
         ),

@@ -17,7 +17,7 @@ from .. import analysis, described, formatting
 from ..analysis import once
 from ..described import Study, SvmStudy, SvmTask, capitalised
 from ..drawing.canvas import Drawing
-from ..drawing.figures import XY, Axis, Lines, Styles, by_style, draw_distributions, padded
+from ..drawing.figures import Axis, Styles, draw_distributions, draw_lines, padded
 from ..formatting import decimals, plural
 from ..frames import (
     FEWEST_FOR_QUARTILES,
@@ -56,7 +56,7 @@ from ..tables import (
     measure_cell,
     number_column,
 )
-from ..view import Figure, Section, figures_of
+from ..view import Figure, Section, not_shown, table_section, task_section
 
 # ---- traces: errors and suboptimality against what runs spend
 
@@ -68,36 +68,26 @@ PANELS = (
     ("cpu_s", "suboptimality"),
 )
 
-# Why a solver is not shown, where the table of results says it too briefly.
-_WITHOUT = {
-    "not minimised": "does not minimise the SVM objective",
-    summary.OTHER_PROBLEM: "solves another problem",
-    summary.NO_MODEL: "shows no model, only predictions",
-}
+_MARKS = (
+    f"Lines are medians over seeds, {BAND}. A lone marker with range bars is a solver that is seen "
+    "only at its end; a thin line that ends in a cross is a failed run, which is in no median."
+)
 
 
 def trace_figures(results: Results, task: str) -> tuple[list[Figure], str]:
     """Two panels of the test error, and two of the suboptimality with a reference."""
     (described,) = (item for item in results.tasks_of(SvmTask) if item.label == task)
-    figures = [
-        _trace_figure(results, task, cost, value)
-        for cost, value in PANELS
-        if described.reference or value != "suboptimality"
-    ]
-    drawings = [each.drawing for each in figures if each.drawing is not None]
-    columns = [drawing.data[["solver", "drawn"]] for drawing in drawings]
-    data = pd.concat([pd.DataFrame(columns=["solver", "drawn"]), *columns])
-    sentences = [f"Lines are medians over seeds, {BAND}."]
-    if ends := sorted(set(data.loc[data["drawn"] == "end", "solver"])):
-        sentences.append(
-            f"A lone marker with range bars is a solver that is seen only at its end "
-            f"({', '.join(ends)})."
-        )
-    if (data["drawn"] == "failed run").any():
-        sentences.append(
-            "A thin line that ends in a cross is a failed run; it is in no median and no band."
-        )
-    return figures, " ".join(sentences)
+    reference, ended = references(results)[task], results.runs[results.runs["ok"]]
+    figures = []
+    for cost, value in PANELS:
+        if described.reference or value != "suboptimality":
+            spent, shown = (analysis.measures(results)[name] for name in (cost, value))
+            frame = of_task(trace_curves(results, cost, value), task)
+            title = capitalised(f"{shown.words} against {spent.words}")
+            drawn = draw_traces(frame, spent, shown, analysis.styles(results), reference, task)
+            note = not_shown(results, of_task(ended, task)["solver"], frame["solver"])
+            figures.append(Figure(f"{value}-{cost}", title, drawn, note))
+    return figures, _MARKS
 
 
 @once
@@ -118,18 +108,6 @@ def references(results: Results) -> dict[str, dict[str, float]]:
     return cast("dict[str, dict[str, float]]", optima.to_dict("index"))
 
 
-def _trace_figure(results: Results, task: str, cost: str, value: str) -> Figure:
-    spent, shown = (analysis.measures(results)[name] for name in (cost, value))
-    frame = of_task(trace_curves(results, cost, value), task)
-    reference = references(results)[task]
-    return Figure(
-        name=f"{value}-{cost}",
-        title=capitalised(f"{shown.words} against {spent.words}"),
-        drawing=draw_traces(frame, spent, shown, analysis.styles(results), reference, task),
-        note=_absent_note(results.runs, task, (cost, spent, shown), set(frame["solver"])),
-    )
-
-
 _NEAR = 30.0  # the resolution is drawn if within this factor of the lowest suboptimality
 
 
@@ -148,68 +126,26 @@ def draw_traces(
     y = frame["median"].fillna(frame["value"])
     # Few runs are lines of their own; a band of them would hide that.
     few = (frame["drawn"] == "median") & (frame["n_runs"] < FEWEST_FOR_QUARTILES)
-    values = np.append(frame[["low", "high"]], y)
-    if not np.isfinite(values).any():
-        return None
-    lowest = float(values[values > 0].min(initial=1.0))
-    floor, levels = lowest / 2, []
+    low, high = (frame[name].mask(few, y) for name in ("low", "high"))
+    floor, levels = None, []
     if shown.format == "percent":
-        floor = 0.5 / reference["n_test"] if reference["n_test"] > 0 else floor
+        floor = 0.5 / reference["n_test"] if reference["n_test"] > 0 else None
         error = reference["reference_test_error"]
         if not math.isnan(error):
-            words = f"reference optimum, {formatting.percent(error)}"
-            levels.append((error if error > 0 else floor, words))
-        if (values <= 0).any() and error != 0:
-            levels.append((floor, "no test error"))
-    elif reference["resolution"] >= lowest / _NEAR:
-        # A line far below every curve would only squeeze them.
+            levels.append((error, f"reference optimum, {formatting.percent(error)}"))
+    # A line far below every curve would only squeeze them.
+    elif reference["resolution"] >= pd.concat([low, y])[lambda each: each > 0].min() / _NEAR:
         levels.append((reference["resolution"], "resolution of the certificate"))
-    low, high = (frame[name].mask(few, y) for name in ("low", "high"))
-    lines = Lines(
-        frame.assign(median=y, low=low, high=high).rename(columns=XY),
+    return draw_lines(
+        frame.dropna(axis="columns", how="all"),
         Axis(spent.words, spent.format, padding=(0.025, 0.035)),
         Axis(format=shown.format, padding=(0.1, 0.05)),
         styles,
+        f"{task}: {shown.words} against {spent.words}",
+        frame=frame.assign(median=y, low=low, high=high),
         levels=levels,
         floor=floor,
     )
-    sentences = ["Both axes are logarithmic.", *(f"Dashed: {words}." for _, words in levels)]
-    medians = frame[frame["drawn"].isin(["median", "end"])].drop_duplicates("solver", keep="last")
-    last = {row["solver"]: row for row in records(medians)}
-    failed = frame[frame["drawn"] == "failed run"].groupby("solver")["seed"].nunique()
-    for solver in styles:
-        if solver in last:
-            row = last[solver]
-            cost = formatting.say(spent, row["cost"])
-            cost += f" {spent.words}" if spent.format == "count" else ""
-            sentences.append(
-                f"{solver} ends at a median of {formatting.say(shown, row['median'])} after "
-                f"{cost} ({row['n_runs']} of {row['n_planned']} runs)."
-            )
-        if solver in failed:
-            sentences.append(f"{plural(failed[solver], 'run')} of {solver} failed on the way.")
-    title = f"{task}: {shown.words} against {spent.words}"
-    return Drawing(lines, title, " ".join(sentences), frame.dropna(axis="columns", how="all"))
-
-
-def _absent_note(
-    runs: pd.DataFrame, task: str, drawn: tuple[str, Measure, Measure], shown: set[str]
-) -> str:
-    """Which solvers with results a panel does not show, and why."""
-    cost, spent, measure = drawn
-    hidden = runs[(runs["task"] == task) & runs["ok"] & ~runs["solver"].isin(shown)]
-    reasons: dict[str, list[str]] = {}
-    for solver, group in hidden.groupby("solver", sort=False):
-        reason = "nothing recorded"
-        if measure.needs and not group[measure.needs].any():
-            reason = summary.without(measure, group)
-        elif group[cost].isna().all():
-            reason = spent.absent or reason
-        elif (group[cost] == 0).all():
-            reason = f"spent no {spent.words}"
-        reasons.setdefault(_WITHOUT.get(reason, reason), []).append(str(solver))
-    listed = "; ".join(f"{', '.join(names)} ({reason})" for reason, names in reasons.items())
-    return f"Not shown: {listed}." if listed else ""
 
 
 # ---- finals: how the test errors at the end of many runs are distributed
@@ -282,25 +218,16 @@ def draw_maintenance(
         for name, words in (_STEPS[name] for name in _STEPS if name in classes)
     ]
     top = 1.1 * max([float(task_curves["high"].max()), *(value for value, _ in levels)]) or 1.0
-    lines = Lines(
-        task_curves.rename(columns={"epoch": "x", "median": "y"}),
+    return draw_lines(
+        task_curves,
         Axis("epoch", "integer", log=False),
-        Axis("", "", log=False, limits=(0.0, top)),
+        Axis("", "percent", log=False, limits=(0.0, top)),
         styles,
-        steps=False,
+        f"{task}: maintenance events per iteration, by epoch",
+        frame=task_curves.rename(columns={"epoch": "x"}),
         levels=levels,
-        markers=12,
+        steps=False,
     )
-    sentences = [
-        f"{solver} ends at {formatting.percent(float(curve['median'].iloc[-1]))}."
-        for solver, curve in by_style(task_curves, styles)
-    ]
-    sentences += [
-        f"{words.partition(',')[0].capitalize()}: {formatting.percent(value)}."
-        for value, words in levels
-    ]
-    title = f"{task}: maintenance events per iteration, by epoch"
-    return Drawing(lines, title, " ".join(sentences), task_curves)
 
 
 # ---- bundle: how far bundle methods are from the optimum, against their iterations
@@ -308,33 +235,31 @@ def draw_maintenance(
 _GAMMA = "\N{GREEK SMALL LETTER GAMMA}"
 
 
+_BUNDLE_NOTE = (
+    f"In units of λ/2 ‖w‖² + mean loss. {_GAMMA} is the objective of an iterate less the best "
+    "lower bound; dashed, ε: the same for the best iterate so far, where it differs."
+)
+
+
 def bundle_figures(results: Results, task: str) -> tuple[list[Figure], str]:
     """gamma_t and epsilon_t of bundle methods (BMRM07 section 3.2)."""
-    drawn = draw_bundle_gaps(_gaps(results), analysis.styles(results), task)
+    gaps = of_task(_gaps(results), task)
+    drawn, note = draw_bundle_gaps(gaps, analysis.styles(results), task), _BUNDLE_NOTE
     if drawn is None:
         return [], ""
+    slopes = [f"{row['solver']} {decimals(row['slope'], 1)}" for row in records(gap_slopes(gaps))]
+    if slopes:
+        note += (
+            f" Slopes of {_GAMMA} on these axes from iteration {FIRST_OF_SLOPE} on: "
+            f"{'; '.join(slopes)} (the bound for the hinge loss has {decimals(-1.0, 1)})."
+        )
     title = f"Gap {_GAMMA} of bundle methods against iterations"
-    slopes = gap_slopes(of_task(_gaps(results), task))
-    return [Figure("bundle", title, drawn, _bundle_note(slopes))], ""
+    return [Figure("bundle", title, drawn, note)], ""
 
 
 @once
 def _gaps(results: Results) -> pd.DataFrame:
     return bundle_gaps(results.runs)
-
-
-def _bundle_note(slopes: pd.DataFrame) -> str:
-    note = (
-        f"In units of λ/2 ‖w‖² + mean loss. {_GAMMA} is the objective of an iterate less the best "
-        "lower bound; dashed, ε: the same for the best iterate so far, where it differs."
-    )
-    texts = [f"{row['solver']} {decimals(row['slope'], 1)}" for row in records(slopes)]
-    if not texts:
-        return note
-    return (
-        f"{note} Slopes of {_GAMMA} on these axes from iteration {FIRST_OF_SLOPE} on: "
-        f"{'; '.join(texts)} (the bound for the hinge loss has {decimals(-1.0, 1)})."
-    )
 
 
 def draw_bundle_gaps(gaps: pd.DataFrame, styles: Styles, task: str) -> Drawing | None:
@@ -350,21 +275,16 @@ def draw_bundle_gaps(gaps: pd.DataFrame, styles: Styles, task: str) -> Drawing |
     differs = iterates.groupby("solver")[["gamma", "epsilon"]].transform("sum")
     best = iterates[differs["epsilon"] < differs["gamma"]]
     frame = [iterates.assign(y=iterates["gamma"]), best.assign(y=best["epsilon"], drawn="dashed")]
-    lines = Lines(
-        pd.concat(frame, ignore_index=True).fillna({"drawn": "median"}),
+    return draw_lines(
+        task_gaps,
         # Of few iterations, too, the axis has room for a slope.
         Axis("iteration t", limits=padded(np.append(iterates["x"], [1.0, 3.0]), 0.04, 0.07)),
         Axis("", "scientific"),
         styles,
+        f"{task}: gamma_t against iterations",
+        frame=pd.concat(frame, ignore_index=True).fillna({"drawn": "median"}),
         steps=False,
     )
-    sentences = [
-        f"{solver} ends at {formatting.scientific(float(last['gamma']))} after "
-        f"{formatting.integer(float(last['n_iter']))} iterations."
-        for solver, curve in by_style(task_gaps, styles)
-        for last in records(curve.tail(1))
-    ]
-    return Drawing(lines, f"{task}: gamma_t against iterations", " ".join(sentences), task_gaps)
 
 
 _METHODS = {"grid": "grid search", "halving": "successive halving"}
@@ -432,13 +352,9 @@ _FAMILIES = (trace_figures, final_figures, maintenance_figures, bundle_figures)
 def task_sections(results: Results) -> Iterator[Section]:
     """A section for each task: its problem, its figures, and the table of results."""
     # What the columns of the table are, where their headings do not say.
-    derived = (
-        item for item in derived_measures(results.kind) if item.name in analysis.shown(results)
-    )
-    columns = [item.note for item in derived if item.note]
+    shown = analysis.shown(results)
+    columns = [each.note for each in derived_measures(results.kind) if each.name in shown]
     for task in results.tasks_of(SvmTask):
-        name = analysis.slugs(results)[task.label]
-        figures, marks = figures_of(results, f"task-{name}", _FAMILIES, task.label)
         notes = [
             *tuning(results.study, task, results.runs),
             _target_sentence(results, task.label),
@@ -446,20 +362,17 @@ def task_sections(results: Results) -> Iterator[Section]:
             _NOTE,
             *filter(None, columns),
         ]
-        data = {
-            "problem": _problem(results.runs, task),
-            "decided": task.decided,
-            "label": task.label,
-            "figures": figures,
+        counts = of_task(analysis.counts(results), task.label)
+        yield task_section(
+            results,
+            task,
+            _FAMILIES,
+            results_table(results, task.label, counts),
+            problem=_problem(results.runs, task),
+            note=" ".join(notes),
             # Of several tasks the section at a glance shows the same curves.
-            "folded": len(results.study.tasks) > 1,
-            "marks": marks,
-            "table": results_table(
-                results, task.label, of_task(analysis.counts(results), task.label)
-            ),
-            "note": " ".join(notes),
-        }
-        yield Section(f"results-{name}", task.label, "task.html", data)
+            folded=len(results.study.tasks) > 1,
+        )
 
 
 def results_table(results: Results, task: str, counts: pd.DataFrame) -> Table:
@@ -480,11 +393,6 @@ def results_table(results: Results, task: str, counts: pd.DataFrame) -> Table:
         some = row["n_failed"] + row["n_missing"] > 0
         return Cell(f"{row['n_ok']} / {row['n_planned']}", number=row["n_ok"], incomplete=some)
 
-    def status(row: Mapping[str, Any]) -> Cell:
-        # Each count stays with its status when the line breaks.
-        fixed = row["statuses"].replace(" ", formatting.FIXED)
-        return Cell(fixed.replace(f",{formatting.FIXED}", ", "))
-
     def value(name: str, row: Mapping[str, Any]) -> Cell:
         return cells[row["solver"], name]
 
@@ -492,8 +400,8 @@ def results_table(results: Results, task: str, counts: pd.DataFrame) -> Table:
     shown = table[table["solver"].isin(counts["solver"])]
     intervals = ("test_error",) if "mistakes" in results.runs else ()
     columns = [
-        Column("Solver", short="solver", term="solver", of=solver),
-        Column("Runs", "number", short="runs", term="runs", of=runs),
+        Column("Solver", short="solver", of=solver),
+        Column("Runs", "number", short="runs", of=runs),
         *(
             Column(
                 item.title,
@@ -505,7 +413,7 @@ def results_table(results: Results, task: str, counts: pd.DataFrame) -> Table:
             )
             for name, item in measures.items()
         ),
-        Column("Status", "statuses", term="status", of=status),
+        Column("Status", "statuses", of="statuses"),
     ]
     return framed(
         f"Results on {task}",
@@ -584,23 +492,19 @@ def data_section(results: Results) -> Iterator[Section]:
 
     sizes = {"n_train": "Train", "n_test": "Test", "n_features": "Features", "n_classes": "Classes"}
     columns = [
-        Column("Task", term="task", of="task"),
-        Column("Dataset", term="dataset", of=dataset),
-        *(number_column(sizes[name], name, formatting.integer, term=name) for name in sizes),
-        Column("Problem", "wide", term="problem", of=problem),
-        number_column("Reference optimum", "reference_primal", "{:.6g}".format, term="reference"),
-        number_column(
-            "Certified relative gap", "resolution", formatting.scientific, term="reference_gap"
-        ),
-        number_column(
-            "Its test error", "reference_test_error", formatting.percent, term="reference_error"
-        ),
-        Column("Fingerprint", term="fingerprint", of=fingerprint),
+        Column("Task", of="task"),
+        Column("Dataset", of=dataset),
+        *(number_column(sizes[name], name, formatting.integer) for name in sizes),
+        Column("Problem", "wide", of=problem),
+        number_column("Reference optimum", "reference_primal", "{:.6g}".format),
+        number_column("Certified relative gap", "resolution", formatting.scientific),
+        number_column("Its test error", "reference_test_error", formatting.percent),
+        Column("Fingerprint", of=fingerprint),
     ]
     numbers = _data_numbers(results)
     table = framed("Tasks and data", numbers, columns, cards=True, name="tasks")
     folded = "Sizes, problems and reference optima of the tasks"
-    yield Section("tasks", "Tasks and data", "table.html", {"table": table, "folded": folded})
+    yield table_section("tasks", "Tasks and data", table, folded=folded)
 
 
 def _data_numbers(results: Results) -> pd.DataFrame:
@@ -614,6 +518,10 @@ def _data_numbers(results: Results) -> pd.DataFrame:
 def protocol_section(results: Results) -> Iterator[Section]:
     """What a run is, what is counted, and what curves and tables are."""
     budget = results.study.budget
+    # Of a deterministic solver one run may stand for all seeds.
+    n_runs = analysis.counts(results).groupby("solver")["n_planned"].max()
+    singles = set(n_runs.index[n_runs < n_runs.max()])
+    run_once = [each.label for each in results.study.solvers if each.deterministic]
     counted = [name for name in SUMS["evaluations"] if name in analysis.counters(results)]
     data = {
         "budget": {
@@ -623,7 +531,7 @@ def protocol_section(results: Results) -> Iterator[Section]:
         },
         "epoch_checkpoints": budget.get("epoch_checkpoints", False),
         "folded": any(task.folds for task in results.tasks_of(SvmTask)),
-        "run_once": _run_once(results),
+        "run_once": [label for label in run_once if label in singles],
         "several_counters": len(counted) > 1,
         "inner_products": "inner_products" in counted,
         "matvec_entries": "matvec_entries" in counted,
@@ -633,17 +541,3 @@ def protocol_section(results: Results) -> Iterator[Section]:
         "band": BAND,
     }
     yield Section("protocol", "Protocol", "svm_protocol.html", data)
-
-
-def _run_once(results: Results) -> str:
-    """The deterministic solvers of which one run stands for all seeds, in words."""
-    n_runs = analysis.counts(results).groupby("solver")["n_planned"].max()
-    most = n_runs.max()
-    names = [
-        solver.label
-        for solver in results.study.solvers
-        if solver.deterministic and n_runs.get(solver.label, most) < most
-    ]
-    if not names:
-        return ""
-    return f"{', '.join(names)}: deterministic, run once on each task instead of with {most} seeds."

@@ -1,6 +1,5 @@
 """The page in a real browser, at the width of a phone and of a desk."""
 
-import re
 from itertools import pairwise
 
 import pytest
@@ -100,19 +99,15 @@ def test_a_table_sorts_by_value_and_comes_back(visit, many_solvers_page):
     counted = [f"S{n}" for n in range(9, 1, -1)]
     # 100k comes before 1.00M: by value. Without a count, in either direction last.
     assert _names(table) == [*counted, "S0", "S1"]
-    assert tab.evaluate("location.hash") == "#table-results-digits-sort=6a"
     tab.keyboard.press("Space")
     assert column.get_attribute("aria-sort") == "descending"
-    assert _names(table) == [*reversed(counted), "S0", "S1"]
-    tab.reload()
     assert _names(table) == [*reversed(counted), "S0", "S1"]
     button.click()
     assert _names(table) == as_it_was
     assert column.get_attribute("aria-sort") is None
-    assert tab.evaluate("location.hash") == ""
 
 
-def test_rows_are_filtered_and_columns_chosen(visit, many_solvers_page):
+def test_rows_are_filtered_and_links_unfold(visit, many_solvers_page):
     tab = visit(many_solvers_page)
     part = tab.locator("section[aria-labelledby=results-digits]")
     table = part.locator("table.results")
@@ -121,40 +116,12 @@ def test_rows_are_filtered_and_columns_chosen(visit, many_solvers_page):
     assert part.get_by_role("status").inner_text() == "1 of 10 rows"
     part.get_by_role("searchbox").fill("")
     assert len(_names(table)) == 10
-    part.get_by_text("Columns", exact=True).click()
-    for name in ("Kernel evals, To stay within 1 point", "CPU time, To stay within 1 point"):
-        part.get_by_role("checkbox", name=name).uncheck()
-    heads = table.locator("thead tr").nth(0).locator("th:visible").all_inner_texts()
-    assert not any("1 point" in head for head in heads)
-    for row in table.locator("tbody tr").all():
-        assert row.locator("th:visible, td:visible").count() == 13
-    # The first column has no box.
-    assert part.get_by_role("checkbox", name="Solver").count() == 0
-    # A link within the page keeps the choice, and leads to its anchor.
-    tab.get_by_role("navigation").get_by_role("link", name="Protocol").click()
-    tab.wait_for_url(re.compile("#protocol&table-results-digits-hide="))
-    tab.reload()
-    assert table.locator("thead tr").nth(1).locator("th:visible").count() == 13
+    # A link to what is folded unfolds it; without one the address stays.
+    table.get_by_role("link", name="Definition of Runs").click()
+    assert tab.locator("#def-runs").is_visible()
 
 
-def test_parts_of_the_address_do_not_disturb_each_other(visit, many_solvers_page):
-    tab = visit(many_solvers_page, "#solvers&explore=task%3Dx%26y&table-results-digits-sort=0d")
-    seen = "e => scrollY > 0 && e.getBoundingClientRect().top < innerHeight"
-    assert tab.locator("#solvers").evaluate(seen)
-    assert tab.evaluate("marginbench.hash.get('explore')") == "task=x&y"
-    assert tab.evaluate("marginbench.hash.get('table')") is None
-    assert _names(tab.locator("table.results"))[0] == "S9"
-    tab.evaluate("marginbench.hash.set('explore', 'a b')")
-    assert tab.evaluate("location.hash") == "#solvers&table-results-digits-sort=0d&explore=a%20b"
-    # An address typed in, with nothing but choices, replaces them.
-    tab.evaluate("location.hash = '#table-results-digits-sort=0a'")
-    tab.locator("table.results tbody th:visible").first.filter(has_text="S0").wait_for()
-    assert tab.evaluate("marginbench.hash.get('explore')") is None
-    tab.evaluate("marginbench.hash.set('table-results-digits-sort', '')")
-    assert tab.evaluate("location.hash") == ""
-
-
-def test_without_a_script_tables_are_plain_and_target_and_cost_are_chosen(visit, realistic_page):
+def test_without_a_script_tables_are_plain_and_targets_unfold(visit, realistic_page):
     tab = visit(realistic_page, width=390, java_script_enabled=False)
     for role in ("button", "searchbox"):
         assert tab.get_by_role(role).count() == 0
@@ -162,15 +129,10 @@ def test_without_a_script_tables_are_plain_and_target_and_cost_are_chosen(visit,
     assert link.get_attribute("href") == "#def-test_error"
     assert tab.locator("#def-test_error").count() == 1
 
-    def shown():
-        return [each.locator("p").inner_text() for each in tab.locator(".choice:visible").all()]
-
-    (first,) = shown()
-    assert first.startswith("Kernel evaluations to stay within 1\N{NARROW NO-BREAK SPACE}%")
-    tab.get_by_role("radio", name="CPU seconds").check()
-    tab.get_by_role("radio", name="within 1 point of the optimum's error").check()
-    (other,) = shown()
-    assert other.startswith("CPU seconds to stay within 1 point of the optimum's error")
+    shown = tab.locator(".choice .matrix:visible")
+    assert shown.count() == 1
+    tab.get_by_text("CPU seconds to stay within 1 point of the optimum's error").first.click()
+    assert shown.count() == 2
     # The protocol is folded, and opens.
     protocol = tab.locator("section[aria-labelledby=protocol] details dl")
     assert not protocol.is_visible()

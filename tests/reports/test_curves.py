@@ -161,7 +161,7 @@ def test_fractions_of_maintenance_have_their_spread_and_their_prediction():
     ]
     styles = solver_styles(["BSCA"])
     svg = draw_maintenance(curves, predicted, styles, "a").svg("p")
-    assert "BSCA ends at 15" in svg
+    assert "to 15.00\N{NARROW NO-BREAK SPACE}% at 2." in svg
     assert "predicted for subgradient steps, 0.25" in svg
     assert "predicted for coordinate steps, 0.05" in svg
     assert draw_maintenance(curves, predicted, styles, "b") is None
@@ -208,14 +208,14 @@ def test_slopes_are_powers_of_the_iteration():
         gaps = bundle_gaps(pd.DataFrame([run("planes", 0, steps({**FALLING, **other}))]))
         assert gap_slopes(gaps)["slope"].tolist() == [pytest.approx(-2.0)]
     svg = draw_bundle_gaps(gaps, solver_styles(["planes"]), "a").svg("p")
-    assert "after 160 iterations" in svg
+    assert " at 160." in svg
     assert gap_slopes(gaps.iloc[:0]).empty
 
 
 def test_the_figure_of_gaps_says_what_it_shows_and_is_left_out_where_there_is_nothing():
     gaps, styles = bundle_gaps(RUNS), solver_styles(["planes", "mixture"])
     svg = draw_bundle_gaps(gaps, styles, "a").svg("p")
-    assert f"planes ends at {formatting.scientific(3 / 160**2)} after 160 iterations." in svg
+    assert f"to {formatting.scientific(3 / 160**2)} at 160." in svg
     assert "iteration t" in svg
     assert "stroke-dasharray" in svg
     same = gaps.assign(epsilon=gaps["gamma"])

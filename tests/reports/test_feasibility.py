@@ -108,7 +108,7 @@ def test_what_is_proven_has_a_column_of_its_own_and_how_far_others_came_is_said(
 def test_who_needs_fewer_iterations_is_decided_on_every_instance(results, make, results_of):
     # On the second instance SPCT needed 210 against 220; an unsolved instance is no lead.
     assert fewest_sentence(results, "kappa = 1.0") == (
-        "The fewest iterations, of 3 solved instances: MPLFP on 2, SPCT on 1."
+        "Fewest iterations: MPLFP on 2 of 3 solved instances; SPCT on 1."
     )
     counts = {"VN": (10, 20), "PCT": (10, 30)}
     runs = [
@@ -117,7 +117,7 @@ def test_who_needs_fewer_iterations_is_decided_on_every_instance(results, make, 
         for seed, n in enumerate(needed)
     ]
     assert fewest_sentence(results_of(runs), "t") == (
-        "The fewest iterations, of 2 solved instances: VN on 2, PCT on 1; ties count for each."
+        "Fewest iterations: VN on 2 of 2 solved instances; PCT on 1; ties count for each."
     )
 
 
@@ -138,7 +138,7 @@ def test_page_and_terminal_show_the_same_numbers(folder, make, capsys):
     for words in (
         *("ended with a certificate 19", "ended at a limit 5", "failed 0", "missing 3"),
         *("problems 3", "Published mean", "Published: A paper.", "Takes", "columns", "Instances"),
-        *("or after 60 seconds of iterations", "MPLFP: 220 at κ = 1, 210 at κ = 3."),
+        *("or after 60 seconds of iterations", "MPLFP: 220 at 1 to 210 at 3."),
     ):
         assert words in page.text, words
     captions = [word for word in page.words if word.endswith("against κ") and "Median" in word]
@@ -178,7 +178,7 @@ def test_images_are_shown_stage_by_stage(make, write_results):
         "10 of 10 classes separated",
         "digits: test error against iterations for each class",
         "digits: test error against seconds, without the kernel matrix",
-        "MPKFP: 25.00 % after 500 ms, 12.50 % after 5.00 s.",
+        "MPKFP: 25.00 % at 500 ms to 12.50 % at 5.00 s.",
     ):
         assert words in page.text, words
 
@@ -207,6 +207,6 @@ def test_instances_that_were_not_solved_count_and_skipped_ones_do_not(make, resu
         *(["VN", 300, pytest.approx(2 / 3)], ["PCT", 20, 0.5], ["PCT", 50, 0.75]),
     ]
     assert products.drawing.data["cost"].to_list() == [60.0, 200.0, 600.0, 40.0, 100.0]
-    assert iterations.note == "Solved: VN 3 of 4 instances, PCT 2 of 3 instances."
+    assert iterations.note == "Solved: VN 3 of 4, PCT 2 of 3."
     (alone, _), _ = solved_figures(results_of([records[0]]), "")
     assert alone.drawing.data["share"].tolist() == [1.0]

@@ -55,7 +55,7 @@ def test_panels_are_xml_with_a_description_share_a_page_and_label_the_reference(
         assert root.get("role") == "img"
         title, desc = root.find("title"), root.find("desc")
         assert root.get("aria-labelledby") == f"{title.get('id')} {desc.get('id')}"
-        assert "SDCA ends at a median of" in desc.text
+        assert re.search("SDCA: .* to ", desc.text)
         ids = re.findall(r'\bid="([^"]+)"', svg)
         assert len(ids) == len(set(ids))
         assert all(name.startswith("p-") for name in ids)
@@ -66,11 +66,11 @@ def test_panels_are_xml_with_a_description_share_a_page_and_label_the_reference(
 
 def test_zero_errors_are_drawn_at_a_marked_floor(draw, make):
     shown = texts(draw(make.finished("a", "SMO", 0, make.trace([10, 100], [0.4, 0.0]))))
-    assert "no test error" in shown
+    assert "zero" in shown
     # Half an error of 200 is 0.25 %: the axis ends just below it.
     assert 0.1 <= min(map(float, re.findall(r"([\d.]+)\u202f%", shown))) < 1
     some = draw(make.finished("a", "SBP", 0, make.trace([10, 100], [0.4, 0.2])))
-    assert "no test error" not in texts(some)
+    assert "zero" not in texts(some)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,6 @@ def test_failed_runs_are_drawn_but_not_values_that_are_unknown_or_infinite(draw,
     trace = make.trace([10, 100], [0.4, 0.2])
     svg = draw(make.record("a", "SMO", 0, status="timeout", trace=trace))
     assert canvas.PALETTE[0][0] in svg
-    assert "1 run of SMO failed on the way" in svg
     bad = make.record("a", "SBP", 0, status="diverged", trace=make.trace([10, 20], [0.4, np.inf]))
     assert "nan" not in draw(make.finished("a", "SMO", 0, trace), bad).lower()
     lone = make.record("a", "SBP", 0, status="diverged", trace=make.trace([10], [0.4], [np.inf]))

@@ -115,7 +115,7 @@ def test_what_is_counted_is_named_and_shown(make, write_results, capsys):
 @pytest.mark.usefixtures("undrawn")
 def test_curves_that_cannot_be_drawn_are_left_out(make, write_results):
     free = report(write_results([make.finished("a", "Free", 0, make.trace([0], [0.1]))]))
-    assert "Not shown: Free (spent no kernel evaluations)." in free.read_text(encoding="utf-8")
+    assert "Not shown: Free; the tables say why." in free.read_text(encoding="utf-8")
     trace = make.trace([10, 100], [0.4, 0.2])
     none = dict.fromkeys(("reference_primal", "reference_gap", "reference_test_error"))
     records = [make.finished("a", "SMO", 0, trace), make.finished("b", "SMO", 0, trace, **none)]
@@ -211,9 +211,8 @@ def test_panels_and_legend_say_what_is_not_there(outsiders):
     }  # fmt: skip
     notes = {panel.title: panel.note for panel in figures}
     words = notes["Relative suboptimality against CPU seconds"]
-    assert "LIBSVM (solves another problem)" in words
-    assert "Forest (shows no model, only predictions)" in words
-    assert "Forest, LIBSVM" in marks
+    assert words == "Not shown: LIBSVM, Forest; the tables say why."
+    assert "seen only at its end" in marks
 
 
 @pytest.mark.usefixtures("undrawn")

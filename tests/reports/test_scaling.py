@@ -55,11 +55,8 @@ def test_a_slope_and_its_interval_by_hand():
     # The medians of three runs each are the same values.
     thrice = [0.5, 1.0, 7.0, 10.0, 10.0, 10.0, 1.0, 1000.0, 2000.0]
     assert fit_slope([size for size in SIZES for _ in range(3)], thrice) == found
-    # Two sizes have no slope, and zeros no logarithm.
+    # Two sizes have no slope.
     assert fit_slope([1, 1, 2, 2], [1.0, 2.0, 3.0, 4.0]) is None
-    for bad in (0.0, math.nan, math.inf):
-        with pytest.raises(ValueError, match="positive and finite"):
-            fit_slope(SIZES, [1.0, bad, 2.0])
 
 
 def test_tasks_of_one_weight_of_the_mean_loss_are_a_family():
@@ -158,17 +155,17 @@ def test_the_figure_says_where_medians_begin_and_end(members):
     styles, points = solver_styles(["SMO", "cuts"]), Axis("training points")
 
     def draw(measure, drawn):
-        found = draw_medians(drawn, measure, points, "at {:,.0f} points".format, styles, "board")
+        found = draw_medians(drawn, measure, points, styles, "board")
         return found and found.svg("p")
 
     svg = draw(seconds, medians[medians["measure"] == "cpu_s"])
     assert "board: CPU seconds against training points" in svg
-    assert re.search(r"cuts: 1\.00\Ws at 100 points, 10\.0\Ws at 1,000 points\.", svg)
+    assert re.search(r"cuts: 1\.00\Ws at 100 to 10\.0\Ws at 1\.00k\.", svg)
     errors = medians[medians["measure"] == "train_error"]
     assert draw(error, errors.assign(low=0.0, median=0.0, high=0.0)) is None
     some = errors.assign(low=errors["low"].where(errors["x"] > 100, 0.0))
     some["median"] = some["median"].where(some["x"] > 100, 0.0)
-    assert "none at all" in draw(error, some)
+    assert "zero" in draw(error, some)
 
 
 @pytest.mark.usefixtures("undrawn")

@@ -74,13 +74,12 @@
     plot.firstElementChild.setAttribute("aria-hidden", "true");
     plot.setAttribute("aria-label", [title, ...ends].join(". "));
     root.querySelector("figcaption").textContent = title;
-    const others = task.others.map((place) => `${data.solvers[place].label} solves another problem.`);
-    root.querySelector("[role=status]").textContent = [...others, cost.note].join(" ");
   }
 
   /** Take over what the address asks for; what it does not know is as at first. */
   function restore() {
-    const asked = new Map((marginbench.hash.get("explore") || "").split(";").map((part) => part.split(":")));
+    const link = new URLSearchParams(location.hash.slice(1)).get("explore") || "";
+    const asked = new Map(link.split(";").map((part) => part.split(":")));
     for (const name of Object.keys(usual)) {
       const value = asked.get(name);
       const known = name in lists ? Object.hasOwn(lists[name], value) : value !== undefined;
@@ -101,7 +100,12 @@
   function choose(changes) {
     Object.assign(choice, changes);
     const unlike = Object.keys(usual).filter((name) => choice[name] !== usual[name]);
-    marginbench.hash.set("explore", unlike.map((name) => `${name}:${choice[name]}`).join(";"));
+    const link = unlike.map((name) => `${name}:${choice[name]}`).join(";");
+    try {
+      history.replaceState(null, "", location.pathname + location.search + (link ? `#explore=${link}` : ""));
+    } catch {
+      // A page inside another may not be allowed to change its address.
+    }
     show();
   }
 
@@ -122,7 +126,7 @@
     control.addEventListener("change", () =>
       choose({ [control.name]: String(control.type === "checkbox" ? control.checked : control.value) }));
   }
-  addEventListener("marginbench:hash", restore);
+  addEventListener("hashchange", () => location.hash.includes("explore=") && restore());
   restore();
   // Also once a folded part of the page is opened.
   let width = plot.clientWidth;
