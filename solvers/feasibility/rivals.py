@@ -7,7 +7,7 @@ iterations, stopping rules and certificates are the same (MPFP14 Theorem 2, sect
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from itertools import count
 from typing import Literal
 
@@ -20,8 +20,8 @@ from ..numeric.extremes import largest
 from ..numeric.validation import check_one_of, check_positive, check_whole
 from ..numeric.water_level import water_level
 from ..registration import register
-from .base import FeasibilityMethod, GramMethod, Iterate, Iterates, Progress, RowMethod
-from .spaces import Space
+from .base import FeasibilityMethod, GramMethod, Progress, RowMethod
+from .spaces import Iterate, Space
 
 # Running sums of von Neumann's algorithm are computed afresh after this many iterations.
 _REFRESH = 1000
@@ -51,14 +51,14 @@ class PerceptronParameters:
         super()._check_parameters()  # type: ignore[misc]
         check_one_of("pick", self.pick, ("worst", "cyclic"))
 
-    def _iterates(self, space: Space, progress: Progress) -> Iterates:
+    def _iterates(self, space: Space, progress: Progress) -> Iterator[Iterate]:
         visits, j = np.zeros(space.n), 0
         # All responses to y_0 = 0 are 0: the first column is the first mistake.
         visits[0], y = 1, space.column(0)
         for t in count(1):
             s = space.responses(y)
             norm, worst = space.norm(y), int(s.argmin())
-            yield Iterate(t, y, norm, float(s[worst]), visits, norm)
+            yield Iterate(t, y, norm, float(s[worst]), norm, visits.copy)
             mistakes = np.flatnonzero(s <= 0) if self.pick == "cyclic" else s[:0]
             if len(mistakes):
                 later = mistakes[mistakes > j]
@@ -123,7 +123,7 @@ class VonNeumannParameters:
         super()._check_parameters()  # type: ignore[misc]
         check_one_of("start", self.start, ("centre", "vertex"))
 
-    def _iterates(self, space: Space, progress: Progress) -> Iterates:
+    def _iterates(self, space: Space, progress: Progress) -> Iterator[Iterate]:
         if self.start == "centre":
             x = np.full(space.n, 1 / space.n)
             y = space.image(x)
@@ -135,7 +135,7 @@ class VonNeumannParameters:
             s = space.responses(y)
             norm, j = space.norm(y), int(s.argmin())
             least = float(s[j])
-            yield Iterate(t, y, norm, least, x, norm)
+            yield Iterate(t, y, norm, least, norm, x.copy)
             towards, length = norm**2 - least, norm**2 - 2 * least + 1
             # At a vertex both are 0, up to rounding.
             step = min(towards / length, 1.0) if towards > 0 and length > 0 else 0.0
@@ -202,7 +202,7 @@ class EntropyParameters:
         super()._check_parameters()  # type: ignore[misc]
         check_positive("mu0", self.mu0)
 
-    def _iterates(self, space: Space, progress: Progress) -> Iterates:
+    def _iterates(self, space: Space, progress: Progress) -> Iterator[Iterate]:
         start = space.image(np.full(space.n, 1 / space.n))
         yield from _excessive_gap(space, space.smooth, start, float(self.mu0), 0, -math.inf, None)
 
@@ -260,7 +260,7 @@ class SmoothVonNeumannParameters:
         else:
             check_positive("mu0", self.mu0)
 
-    def _iterates(self, space: Space, progress: Progress) -> Iterates:
+    def _iterates(self, space: Space, progress: Progress) -> Iterator[Iterate]:
         if self.mu0 == "norm":
             mu = 2 * squared_norm_bound(space)
         else:
@@ -390,7 +390,7 @@ def _excessive_gap(
     x, image = weights.copy(), w_image.copy()
     for k in count(0):
         up = space.norm(image)
-        yield Iterate(n_iter, y, space.norm(y), low, x, up)
+        yield Iterate(n_iter, y, space.norm(y), low, up, x.copy)
         if up <= target or k == limit:
             break
         theta = 2 / (k + 3)

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -38,6 +39,17 @@ _BLOCK_BYTES = 32 * 2**20
 _BLOCKS = 16
 _LEAST_ROWS = 64
 _EPS = float(np.finfo(np.float64).eps)
+
+
+class Iterate(NamedTuple):
+    """Where a method is after an iteration; its arrays are those that the method goes on with."""
+
+    n_iter: int
+    y: np.ndarray  # An element; what counts is y over its norm
+    norm: float  # Its length, or what else keeps it in the ball
+    least: float  # The least response to it
+    up: float  # ||A x||
+    weights: Callable[[], np.ndarray]  # x times a positive factor, float64, shape (n,)
 
 
 class Space(ABC):
@@ -80,9 +92,13 @@ class Space(ABC):
         softmax(responses / -mu, out=weights)
         return float(responses.min()), self.image(weights)
 
-    def coefficients(self, y: np.ndarray) -> np.ndarray:
-        """What a result shows of an element."""
-        return y
+    def unit(self, at: Iterate) -> np.ndarray:
+        """The point of the ball that a result shows: coefficients in feature space."""
+        return at.y / (at.norm or 1.0)
+
+    def total(self, x: np.ndarray) -> float:
+        """<e, x>, which is 1 on the base."""
+        return float(x.sum())
 
     def separates(self, y: np.ndarray, low: float) -> bool:
         """Whether the y of these coefficients separates, by more than rounding. Not counted."""
@@ -144,6 +160,9 @@ class ColumnSpace(Space):
 
     def norm(self, y: np.ndarray) -> float:
         return math.sqrt(float(matmul(y, y)))
+
+    def total(self, x: np.ndarray) -> float:
+        return self.problem.cone.unit(x)
 
     def normal_product(self, v: np.ndarray) -> np.ndarray:
         return self.image(self.responses(v))
@@ -305,8 +324,8 @@ class FeatureSpace(Space):
     def normal_product(self, v: np.ndarray) -> np.ndarray:
         return self.products(v)[0]
 
-    def coefficients(self, y: np.ndarray) -> np.ndarray:
-        return y[0]
+    def unit(self, at: Iterate) -> np.ndarray:
+        return at.y[0] / (at.norm or 1.0)
 
     def separates(self, y: np.ndarray, low: float) -> bool:
         # Without the matrix it would cost n^2 entries: running sums must do, if they are positive
