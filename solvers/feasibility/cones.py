@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Any, ClassVar
@@ -19,24 +20,16 @@ from ..numeric.validation import check_whole
 _EXACT_UP_TO = 500
 
 
-class Cone:
+class Cone(ABC):
     """A self-dual symmetric cone, by the extreme points of its base ``{x in K : <e, x> = 1}``.
 
     For every functional p there is a frame of ``rank`` extreme points: p is in the interior of the
     cone exactly if its values at them, the spectral values, are positive. The points with weights
     >= 0 on a frame, summing to 1, over all frames, are the base.
-
-    ``decompose(p)`` gives the spectral values and the frame, ``compose(weights, frame)`` a point
-    of ``size`` entries; ``unit(x)`` is <e, x>, and ``lipschitz(A)`` bounds ||A x|| over points
-    whose absolute weights sum to 1 or less.
     """
 
     n: int
     _least_n: ClassVar[int] = 1
-    decompose: Callable[[np.ndarray], tuple[np.ndarray, Any]]
-    compose: Callable[[np.ndarray, Any], np.ndarray]
-    unit: Callable[[np.ndarray], float]
-    lipschitz: Callable[[Matrix], float]
 
     def __post_init__(self) -> None:
         check_whole("n", self.n, at_least=self._least_n)
@@ -51,12 +44,29 @@ class Cone:
         """Extreme points in a frame."""
         return self.n
 
+    @abstractmethod
+    def decompose(self, p: np.ndarray) -> tuple[np.ndarray, Any]:
+        """The spectral values of p, shape (rank,), and its frame."""
+
+    @abstractmethod
+    def compose(self, weights: np.ndarray, frame: Any) -> np.ndarray:
+        """The point with these weights on the frame, shape (size,)."""
+
+    @abstractmethod
+    def unit(self, x: np.ndarray) -> float:
+        """<e, x>: 1 on the base."""
+
+    @abstractmethod
+    def lipschitz(self, A: Matrix) -> float:
+        """A bound on ||A x|| over points whose absolute weights sum to 1 or less."""
+
     def least(self, p: np.ndarray) -> float:
         """The least spectral value: the least of <x, p> over the base."""
         return float(self.decompose(p)[0].min())
 
     def validate(self, A: Matrix) -> None:
         """Raise ValueError if a row of A, shape (m, size), is no functional on the cone."""
+        return
 
 
 @dataclass(frozen=True)

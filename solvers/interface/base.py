@@ -152,7 +152,7 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
         X, y = self._check_training_set(X, y)
         repeats = _repeats(X, sample_weight)
         weights = self._weights(y, repeats)
-        widths = {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
+        widths: dict[str, Any] = {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
         kernel = make_kernel(self.kernel, **widths, X=X, weights=repeats)
         if monitor is None:
             monitor = progress_line(type(self).__name__) if self.verbose else Progress()
