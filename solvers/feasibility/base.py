@@ -61,27 +61,27 @@ class Progress:
             self._record()
         decides = self.phi_lo > 0 and not self.to_gap
         if decides and self.space.separates(self.space.unit(at), self.phi_lo):
-            return self._converged("a separating y was found")
+            return self.end("a separating y was found")
         up = self.space.rounded_up(at.up)
         residual = up - self.phi_lo if self.gap_certifies else up
         if residual <= self.tol - self.space.noise:
             what = "the saddle point residual" if self.gap_certifies else "||A x||"
-            return self._converged(f"{what} is at most tol={self.tol!r}")
+            return self.end(f"{what} is at most tol={self.tol!r}")
         if at.n_iter >= self.max_iter:
-            return self.give_up(f"max_iter={self.max_iter}", "{} iterations are done")
+            return self.end("{} iterations are done", f"max_iter={self.max_iter}")
         if time.perf_counter() - self.started > self.max_seconds:
-            return self.give_up(f"max_seconds={self.max_seconds!r}", "{} are over")
+            return self.end("{} are over", f"max_seconds={self.max_seconds!r}")
         return self._monitor_ends(at)
 
-    def give_up(self, limit: str, words: str) -> bool:
-        """End the run at a limit, with words that have a place for it."""
-        self.limit, self.message = limit, words.format(limit)
+    def end(self, message: str, limit: str = "") -> bool:
+        """End the run by its rule, or at a limit, for which the message has a place."""
+        self.converged, self.limit, self.message = not limit, limit, message.format(limit)
         return True
 
     def of_zero_column(self, y: np.ndarray, j: int) -> FeasibilityResult:
         """The outcome without an iteration, for a problem with a column of zeros."""
         self.phi_lo = self.phi_up = 0.0
-        self._converged(f"column {j} is zero, which no y separates")
+        self.end(f"column {j} is zero, which no y separates")
         return self.result(y, np.eye(1, self.space.n, j)[0])
 
     def result(self, y: np.ndarray, x: np.ndarray) -> FeasibilityResult:
@@ -128,10 +128,6 @@ class Progress:
             self.message = "stopped by the monitor"
         return self.stopped
 
-    def _converged(self, message: str) -> bool:
-        self.converged, self.message = True, message
-        return True
-
 
 @hyperparameters
 class FeasibilityParameters:
@@ -154,6 +150,8 @@ class FeasibilityParameters:
     kind: ClassVar[Literal["linear", "gram", "conic"]]
     #: Whether a run ends by the saddle point residual; else by ||A x||.
     gap_certifies: ClassVar[bool] = False
+    #: The values of parameters of its own that are words.
+    _words: ClassVar[dict[str, tuple[str, ...]]] = {}
 
     max_iter: int = 1_000_000
     tol: float = 1e-4
@@ -205,7 +203,8 @@ class FeasibilityParameters:
     def _check_parameters(self) -> None:
         """Raise ValueError for a parameter of the method itself that is out of range."""
         check_whole("max_iter", self.max_iter, at_least=1)
-        check_one_of("stop", self.stop, ("certificate", "gap"))
+        for name, words in (("stop", ("certificate", "gap")), *self._words.items()):
+            check_one_of(name, getattr(self, name), words)
         if self.history is not None:
             check_positive("history", self.history)
             if self.history < 1:

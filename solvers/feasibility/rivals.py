@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Generator, Iterator
 from itertools import count
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, eigsh
@@ -28,9 +28,6 @@ _REFRESH = 1000
 # The greatest eigenvalue is found from below, to this relative accuracy.
 _NORM_ACCURACY = 1e-3
 
-# Given an element and mu: overwrite the weights, return the least response and the weights' image.
-Smoothing = Callable[[np.ndarray, float, np.ndarray], tuple[float, np.ndarray]]
-
 
 @hyperparameters
 class PerceptronParameters:
@@ -45,11 +42,9 @@ class PerceptronParameters:
         cyclic order.
     """
 
-    pick: Literal["worst", "cyclic"] = "worst"
+    _words: ClassVar[dict[str, tuple[str, ...]]] = {"pick": ("worst", "cyclic")}
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()  # type: ignore[misc]
-        check_one_of("pick", self.pick, ("worst", "cyclic"))
+    pick: Literal["worst", "cyclic"] = "worst"
 
     def _iterates(self, space: Space, progress: Progress) -> Iterator[Iterate]:
         visits, j = np.zeros(space.n), 0
@@ -117,11 +112,9 @@ class VonNeumannParameters:
         The first x: all columns alike, or the first column alone.
     """
 
-    start: Literal["centre", "vertex"] = "centre"
+    _words: ClassVar[dict[str, tuple[str, ...]]] = {"start": ("centre", "vertex")}
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()  # type: ignore[misc]
-        check_one_of("start", self.start, ("centre", "vertex"))
+    start: Literal["centre", "vertex"] = "centre"
 
     def _iterates(self, space: Space, progress: Progress) -> Iterator[Iterate]:
         if self.start == "centre":
@@ -283,9 +276,9 @@ class SmoothVonNeumannParameters:
             )
             if space.norm(image) > target:
                 words = f"a round did not divide ||A x|| by {float(self.factor)!r} in "
-                progress.give_up(f"max_inner={self.max_inner}", words + "{} iterations")
+                progress.end(words + "{} iterations", f"max_inner={self.max_inner}")
                 return
-        progress.give_up(f"max_rounds={self.max_rounds}", "{} rounds are done")
+        progress.end("{} rounds are done", f"max_rounds={self.max_rounds}")
 
 
 @hyperparameters
@@ -368,7 +361,7 @@ class SPVN(SmoothVonNeumannParameters, FeasibilityMethod):
 
 def _excessive_gap(
     space: Space,
-    smoothing: Smoothing,
+    smoothing: Callable[[np.ndarray, float, np.ndarray], tuple[float, np.ndarray]],
     start: np.ndarray,
     mu: float,
     n_iter: int,
