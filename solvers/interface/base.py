@@ -150,7 +150,10 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
         self._check_common_parameters()
         self._check_parameters()
         X, y = self._check_training_set(X, y)
-        repeats = _repeats(X, sample_weight)
+        repeats = sample_weight  # how often each point counts
+        if repeats is not None:
+            checks = {"dtype": np.float64, "copy": True, "ensure_non_negative": True}
+            repeats = _check_sample_weight(repeats, X, **checks)
         weights = self._weights(y, repeats)
         widths: dict[str, Any] = {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
         kernel = make_kernel(self.kernel, **widths, X=X, weights=repeats)
@@ -347,16 +350,6 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
                 f"{self.classes_[0]}"
             )
         return X, y
-
-
-def _repeats(X: Matrix, sample_weight: Any) -> np.ndarray | None:
-    """The sample weights, checked; how often each point counts."""
-    if sample_weight is None:
-        return None
-    weights: np.ndarray = _check_sample_weight(
-        sample_weight, X, dtype=np.float64, copy=True, ensure_non_negative=True
-    )
-    return weights
 
 
 @hyperparameters

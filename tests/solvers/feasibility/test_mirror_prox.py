@@ -12,23 +12,24 @@ from marginbench.solvers import (
     MPCFP,
     MPKFP,
     MPLFP,
+    SPCT,
     FeasibilityProblem,
     Orthant,
     PositiveSemidefinite,
     SecondOrder,
     check_certificate,
 )
-from marginbench.solvers.feasibility.passes import smooth
 
 #: Columns that an epsilon-solution, 0 in the hull, is found for.
 INSEPARABLE = lap(6, 80, seed=3).A
 
 
+@pytest.mark.parametrize("method", [MPLFP, SPCT])
 @pytest.mark.parametrize("shape", [(9, 701), (130, 300)])
-def test_the_storage_of_A_does_not_matter(shape):
+def test_the_storage_of_A_does_not_matter(shape, method):
     A = ldfp(*shape, seed=4).A
     A[:, ::3] *= -1
-    method = MPLFP(max_iter=40, stop="gap", tol=0.0)
+    method = method(max_iter=40, stop="gap", tol=0.0)
     expected = method.solve(A)
     for given in (np.asfortranarray(A), sparse.csr_matrix(A), np.repeat(A, 2, axis=0)[::2]):
         result = method.solve(given)
@@ -187,19 +188,3 @@ def test_one_positive_sum_over_two_bases_proves_nothing():
     result = MPCFP(tol=1e-3).solve(FeasibilityProblem.conic(np.array([[1.0, -0.5]]), cones))
     assert result.status == "inseparable"
     np.testing.assert_allclose(result.x, [1 / 3, 2 / 3], atol=1e-3)
-
-
-@pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("mu", [10.0, 1e-3, 1e-12])
-def test_smoothed_weights_are_the_softmax(order, mu):
-    rng = np.random.default_rng(550)
-    A, y = np.asarray(rng.standard_normal((5, 50)), order=order), rng.standard_normal(5)
-    weights, images = np.empty(50), np.empty((1, 5))
-    low = smooth(A, y[None], mu, weights, images, 8)
-    s = y @ A
-    expected = np.exp(-(s - s.min()) / mu)
-    np.testing.assert_allclose(low, s.min(), rtol=1e-14)
-    # An exponent of size s / mu carries an error of that size times the rounding unit.
-    atol = 1e-14 * max(1.0, np.ptp(s) / mu) if mu > 1e-9 else 1e-3
-    np.testing.assert_allclose(weights, expected / expected.sum(), rtol=0, atol=atol)
-    np.testing.assert_allclose(images[0], A @ weights, rtol=0, atol=1e-12)
