@@ -298,15 +298,12 @@ class FeatureSpace(Space):
         return y[1]
 
     def column(self, j: int) -> np.ndarray:
-        """The element of column j, a fresh array. Costs n entries if the matrix is not stored."""
+        """The element of column j, a fresh array. Costs n entries: no method stores them all."""
         self._updates += 1
         element = np.zeros((2, self.n))
         element[0, j] = 1.0
-        if self._matrix is not None:
-            row = self._matrix[j]
-        else:
-            row = self.oracle.row(int(self.index[j]))[self._own]
-        np.multiply(self.factor, row, out=element[1])
+        row = self.oracle.row(int(self.index[j]))
+        np.multiply(self.factor, row[self._own], out=element[1])
         element[1] *= self.factor[j]
         return element
 
