@@ -30,6 +30,8 @@ from .spaces import ColumnSpace, FeatureSpace, Iterate, Space
 class Progress:
     """Asked after every iteration: records bounds, and says when to stop."""
 
+    at: Iterate  # The last one
+
     def __init__(
         self,
         method: Any,
@@ -55,7 +57,7 @@ class Progress:
 
     def ends(self, at: Iterate) -> bool:
         """Take note of an iteration; whether the run ends with it (MPFP14 Algorithm 1 line 4)."""
-        self.n_iter, self.phi_up = at.n_iter, at.up
+        self.at, self.n_iter, self.phi_up = at, at.n_iter, at.up
         self.phi_lo = at.least / at.norm if at.norm > 0 else 0.0
         if at.n_iter >= self._next_point:
             self._record()
@@ -71,7 +73,7 @@ class Progress:
             return self.end("{} iterations are done", f"max_iter={self.max_iter}")
         if time.perf_counter() - self.started > self.max_seconds:
             return self.end("{} are over", f"max_seconds={self.max_seconds!r}")
-        return self._monitor_ends(at)
+        return self._monitor_ends()
 
     def end(self, message: str, limit: str = "") -> bool:
         """End the run by its rule, or at a limit, for which the message has a place."""
@@ -116,14 +118,16 @@ class Progress:
         low, up, matvecs = self.phi_lo, self.phi_up, self.space.matvecs
         self.points.append(HistoryPoint(self.n_iter, low, up, up - low, seconds, matvecs, evals))
 
-    def _monitor_ends(self, at: Iterate) -> bool:
+    def _monitor_ends(self) -> bool:
         # The start of a run, or of a round, is no iteration of its own.
         if self.monitor is None or self.model_of is None or self.n_iter <= self._watched:
             return False
         counters, model_of = self.space.counters, self.model_of
         if self.monitor.due(counters.kernel_evals + counters.matvec_entries):
             self._watched = self.n_iter
-            self.stopped = self.monitor.record(self.n_iter, lambda: model_of(self.space.unit(at)))
+            # The model is that of the iterate as it stands when it is asked for.
+            record, unit = self.monitor.record, self.space.unit
+            self.stopped = record(self.n_iter, lambda: model_of(unit(self.at)))
         if self.stopped:
             self.message = "stopped by the monitor"
         return self.stopped

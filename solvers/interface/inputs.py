@@ -67,6 +67,8 @@ def _columns_named(X: Any) -> Iterator[None]:
             raise
         columns = np.asarray(X, dtype=object).T
         for name, column in zip(getattr(X, "columns", range(len(columns))), columns, strict=True):
+            if not any(isinstance(value, str) or hasattr(value, "isoformat") for value in column):
+                continue
             try:
                 column.astype(np.float64)
             except (TypeError, ValueError) as reason:
