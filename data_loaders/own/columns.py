@@ -94,11 +94,8 @@ def content_of(tables: Sequence[Table], options: Options) -> tuple[Content, list
         if (each.X is None) != (first.X is None):
             raise DataError(f"{each.origin}: one part is a table and the other one sparse rows")
     columns = _choose(tables, options)
-    declared = {_column_of(first, each, "categorical") for each in options.categorical}
-    declared |= first.nominal
-    categorical = [
-        name for name in columns.features if name in declared or _holds_texts(columns, name)
-    ]
+    declared = first.nominal | {_column_of(first, c, "categorical") for c in options.categorical}
+    categorical = [n for n in columns.features if n in declared or _holds_texts(columns, n)]
     for name in columns.features:
         if name not in categorical:
             _check_numbers(columns, name)
@@ -146,6 +143,14 @@ def _choose(tables: Sequence[Table], options: Options) -> _Columns:
     table = tables[0]
     dropped = [_column_of(table, each, "drop") for each in options.drop]
     split = "" if options.split == "" else _column_of(table, options.split, "split")
+    for option in ("numeric", "categorical"):
+        given = {_column_of(table, each, option) for each in getattr(options, option)}
+        if given and table.X is not None:
+            raise DataError(f"{table.origin}: sparse rows hold numbers alone; remove {option}")
+        if both := given.intersection(dropped):
+            raise DataError(
+                f"{table.origin}: column {shown_word(min(both))} is in drop and in {option}"
+            )
     left = [name for name in table.names if name not in (*dropped, split)]
     # An index names the rows, unless a user says that it holds the classes.
     index = [name for name in left if name in table.index]
@@ -193,21 +198,14 @@ def _default_target(table: Table, names: Sequence[str]) -> str:
 
 def _column_of(table: Table, column: str | int, option: str) -> str:
     """The name of a column that is given by name or number, a name that is a number first."""
-    names = table.names
-    if isinstance(column, int) and str(column) in names:
+    names, why = table.names, f"{table.origin}: {option} = {column!r}"
+    if str(column) in names:
         return str(column)
-    if isinstance(column, int):
-        if not 1 <= abs(column) <= len(names):
-            raise DataError(
-                f"{table.origin}: {option} = {column}, but there are {len(names)} columns"
-            )
-        return names[column - 1 if column > 0 else column]
-    if column not in names:
-        raise DataError(
-            f"{table.origin}: {option} = {column!r}: there is no such column"
-            f"{_nearest(column, names)}"
-        )
-    return column
+    if isinstance(column, str):
+        raise DataError(f"{why}: there is no such column{_nearest(column, names)}")
+    if not 1 <= abs(column) <= len(names):
+        raise DataError(f"{why}, but there are {len(names)} columns")
+    return names[column - 1 if column > 0 else column]
 
 
 def _nearest(column: str, names: Sequence[str]) -> str:
@@ -273,7 +271,7 @@ def _kept_rows(columns: _Columns, options: Options) -> tuple[NDArray[np.intp], s
                 f"{others}, in dataset_params of a study or by --option of 'marginbench data "
                 "import'"
             )
-            raise columns.refusal(name, what, _first_row(pc.is_null(column)))
+            raise columns.refusal(name, what, first_row(pc.is_null(column)))
         n_missing += column.null_count
         names.append(name)
         if missing == "drop":
@@ -288,11 +286,9 @@ def _kept_rows(columns: _Columns, options: Options) -> tuple[NDArray[np.intp], s
     where = f"{n_missing} in {listed(names)}"
     if missing == "drop":
         return np.flatnonzero(kept), f"{where}; {int((~kept).sum())} rows with them left out"
-    words = {
-        "mean": "the mean, or the most frequent category,",
-        "median": "the median, or the most frequent category,",
-        "most_frequent": "the most frequent value",
-    }[missing]
+    words = "the most frequent value"
+    if missing != "most_frequent":
+        words = f"the {missing}, or the most frequent category,"
     return np.flatnonzero(kept), f"{where}; filled in with {words} of the training part"
 
 
@@ -345,11 +341,9 @@ def _holds_texts(columns: _Columns, name: str) -> bool:
     n_words = len(column) - column.null_count
     if n_numeric == n_words:
         return False
-    row = _first_row(pc.invert(is_numeric))
+    row = first_row(pc.invert(is_numeric))
     if row == 0 and n_numeric == n_words - 1 > 1:
-        _refuse(
-            columns, name, 0, "above numbers alone; if this line holds names, set header = true"
-        )
+        _refuse(columns, name, 0, "above numbers alone; if it holds names, set header = true")
     odd = pc.unique(column.filter(pc.fill_null(pc.invert(is_numeric), False))).to_pylist()
     only_infinite = all(word.lower().lstrip("+-") in _NOT_FINITE for word in odd)
     if n_numeric and (only_infinite or n_numeric >= _MOSTLY * n_words):
@@ -364,7 +358,7 @@ def _holds_texts(columns: _Columns, name: str) -> bool:
 def _check_numbers(columns: _Columns, name: str) -> None:
     """Refuse what is neither a finite number nor missing in a column of numbers."""
     column = columns.data[name]
-    if pa.types.is_string(column.type) and (row := _first_row(pc.invert(numeric(column)))) >= 0:
+    if pa.types.is_string(column.type) and (row := first_row(pc.invert(numeric(column)))) >= 0:
         _refuse(columns, name, row, "not a finite number")
     infinite = np.isinf(numbers(column))
     if infinite.any():
@@ -395,10 +389,8 @@ def _categories(columns: _Columns, name: str, train: NDArray[np.intp]) -> dict[s
     if len(counts) > MAX_CATEGORIES:
         every = len(counts) == len(words)
         why = "a different one in every row; it looks like an identifier" if every else "too many"
-        what = (
-            f"holds texts, {len(counts)} distinct ones in the training part ({why}); add it to drop"
-        )
-        raise columns.refusal(name, what)
+        distinct = f"{len(counts)} distinct ones in the training part ({why})"
+        raise columns.refusal(name, f"holds texts, {distinct}; add it to drop")
     if not counts:
         raise columns.refusal(name, _NO_VALUE)
     by_number = all(map(is_number, counts))
@@ -533,7 +525,7 @@ def _hints(
     columns: _Columns,
     classes: Sequence[str],
     categories: dict[str, dict[str, int]],
-    declared: set[str],
+    declared: frozenset[str],
 ) -> Iterator[str]:
     """Hints at probable mistakes."""
     if not table.named and not table.target:
@@ -576,6 +568,6 @@ def _perhaps(categories: dict[str, int], declared: bool) -> str:
     return ""
 
 
-def _first_row(which: Any) -> int:
+def first_row(which: Any) -> int:
     """The first row at which an Arrow array is true; -1 if there is none."""
     return int(pc.index(pc.fill_null(which, False), pa.scalar(True)).as_py())

@@ -22,6 +22,7 @@ from scipy.sparse import csr_matrix
 from .. import libsvm
 from ..errors import DataError, first_line
 from ..files import LocalFile, reading
+from .columns import first_row, numbers, numeric
 from .options import Options
 from .tables import Table, column_names, refusing, row_location, table_of_arrow, tables_of
 from .words import is_number, printable, shown_word
@@ -78,12 +79,9 @@ def _of_pandas(schema: Any) -> tuple[frozenset[str], frozenset[str]]:
     of_index = described.get("index_columns", [])
     typed = {each["name"]: each["pandas_type"] for each in described.get("columns", [])}
     # An index that only counts is described by an object, and is no column.
-    index = {
-        name
-        for name in schema.names
-        if name in of_index or re.fullmatch(r"__index_level_\d+__", name)
-    }
-    return frozenset(index), frozenset(n for n in schema.names if typed.get(n) == "categorical")
+    level = re.compile(r"__index_level_\d+__").fullmatch
+    index = frozenset(n for n in schema.names if n in of_index or level(n))
+    return index, frozenset(n for n in schema.names if typed.get(n) == "categorical")
 
 
 # Comma-separated values and their relatives
@@ -109,7 +107,10 @@ def read_csv(file: LocalFile, options: Options, format: str) -> Table:
         raise DataError(
             f"{file.origin}, line {line}: not UTF-8 text; convert the file to UTF-8"
         ) from None
-    separator = options.separator or ("\t" if format == "tsv" else _likeliest_separator(text))
+    # The one that is most often in the first line; a comma if none is there.
+    in_first = re.split("[\r\n]", text.lstrip(), maxsplit=1)[0].count
+    likeliest = "\t" if format == "tsv" else max(_SEPARATORS, key=in_first)
+    separator = options.separator or likeliest
     # Not splitlines, which breaks lines at characters that CSV knows nothing of.
     records = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
     with refusing(f"{file.origin}, line 1", "a record of separated values"):
@@ -158,11 +159,6 @@ def read_csv(file: LocalFile, options: Options, format: str) -> Table:
     return Table(file.origin, pa.Table.from_arrays(columns, names=names), location, named)
 
 
-def _likeliest_separator(text: str) -> str:
-    """The one that is most often in the first line; a comma if none is there."""
-    return max(_SEPARATORS, key=re.split("[\r\n]", text.lstrip(), maxsplit=1)[0].count)
-
-
 def _looks_like_names(first: list[str], rows: list[list[str]]) -> bool:
     """Whether the first record holds names.
 
@@ -201,47 +197,63 @@ def _line_of(file: LocalFile, separator: str, named: bool, row: int) -> str:
 
 # ARFF
 
+_ATTRIBUTE = re.compile(
+    r"""@attribute\s+('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\s{},%]+)\s*(.+)""", re.IGNORECASE
+)
+_OF_NUMBERS = re.compile(r"(integer|real|numeric)\s*(\[.*\])?", re.IGNORECASE)
+
 
 def _read_arff(file: LocalFile) -> Table:
-    """Read an ARFF file, dense or sparse.
+    """Read an ARFF file, dense or sparse, by scikit-learn's copy of liac-arff.
 
-    scikit-learn's copy of liac-arff parses it, as for its own fetch_openml; scipy.io.arff reads
-    neither sparse rows nor texts.
+    scipy.io.arff reads neither sparse rows nor texts. What is a number is decided here.
     """
     # Imported here: it takes a second.
     from sklearn.externals import _arff
 
-    seen = 0, ""
+    seen, rows = (0, ""), list[tuple[int, str]]()
+    names, kinds = list[str](), list[bool]()
 
     def lines(stream: Any) -> Iterator[str]:
         nonlocal seen
         yield "@relation any"
+        data = False
         for seen in enumerate(codecs.iterdecode(stream, "utf-8-sig"), 1):
-            line = seen[1]
-            word = line.lower().split(maxsplit=1)[:1]
-            if word == ["@attribute"]:
-                # It knows no tabs in declarations, and cuts decimals off integers.
-                yield re.sub(r"\binteger\s*$", "real", line.expandtabs(1), flags=re.IGNORECASE)
-            elif word != ["@relation"]:  # its name means nothing
+            line = seen[1].strip()
+            if data and line and line[0] != "%":
+                rows.append(seen)
+                sparse = _arff._RE_SPARSE_KEY_VALUES.findall(line) if line[0] == "{" else []
+                if len({int(k) for k, _ in sparse if k}) < len(sparse):
+                    raise ValueError("an index stands twice")
+            elif declared := _ATTRIBUTE.fullmatch(line.expandtabs(1)):
+                # Names are kept from it: it does not find the end of each.
+                names.append(declared[1].strip("'\""))
+                kinds.append(_OF_NUMBERS.fullmatch(declared[2]) is not None)
+                line = f"@attribute a{len(names)} {'string' if kinds[-1] else declared[2]}"
+            data = data or line.lower().startswith("@data")
+            if not line.lower().startswith("@relation"):  # its name means nothing
                 yield line
+
+    def refused(at: tuple[int, str]) -> DataError:
+        where = f"{file.origin}, line {at[0]}: {shown_word(at[1].strip())}"
+        return DataError(f"{where} is not ARFF of numbers, categories and texts")
 
     with reading(file) as stream:
         try:
             made = _arff.ArffDecoder().decode(lines(stream))
         except (MemoryError, DataError):
             raise
-        except Exception as error:  # noqa: BLE001 - of what is no ARFF it raises any
-            number, line = seen
-            raise DataError(
-                f"{file.origin}, line {number}: {shown_word(line.strip())} is not ARFF of numbers, "
-                f"categories and texts ({type(error).__name__})"
-            ) from None
-    kinds = [kind in ("NUMERIC", "REAL") for _, kind in made["attributes"]]
-    cells = zip(*made["data"], strict=True) if made["data"] else [[]] * len(kinds)
-    columns = [
-        pa.array(column, pa.float64() if numeric else pa.string(), from_pandas=True)
-        for column, numeric in zip(cells, kinds, strict=True)
-    ]
-    names = column_names(file.origin, [name for name, _ in made["attributes"]])
-    nominal = frozenset(name for name, numeric in zip(names, kinds, strict=True) if not numeric)
+        except Exception:  # noqa: BLE001 - of what is no ARFF it raises any
+            raise refused(seen) from None
+    names = column_names(file.origin, names)
+    cells = zip(*made["data"], strict=True) if made["data"] else [[]] * len(names)
+    columns = []
+    for texts, is_numeric in zip(cells, kinds, strict=True):
+        column = pa.array(texts, pa.string())
+        if is_numeric:
+            if (wrong := first_row(pc.invert(numeric(column)))) >= 0:
+                raise refused(rows[wrong])
+            column = pa.array(numbers(column), from_pandas=True)
+        columns.append(column)
+    nominal = frozenset(name for name, number in zip(names, kinds, strict=True) if not number)
     return Table(file.origin, pa.Table.from_arrays(columns, names=names), nominal=nominal)

@@ -25,7 +25,7 @@ _ALLOWED = {
 MISSING_WORDS = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
 _SEPARATORS = frozenset(map(chr, range(128))) - frozenset('"\n\r')
 #: The version of what is made of the same file with the same options.
-VERSION = 2
+VERSION = 3
 
 
 @dataclass(frozen=True)

@@ -38,11 +38,9 @@ def divide(
     seed, stratify = options.split_seed, options.stratify
     if by is not None:
         tested = by[rows]
-        how = (
-            f"by the column {options.split!r}"
-            if options.split != ""
-            else "a training and a test part as given"
-        )
+        how = "a training and a test part as given"
+        if options.split != "":
+            how = f"by the column {options.split!r}"
     elif options.last_rows is not None:
         tested = rows >= n_rows - options.last_rows
         how = f"the last {options.last_rows} rows are the test part"

@@ -202,9 +202,7 @@ def _table_of_arrays(X: Any, y: Any, origin: str, names: Sequence[str] | None) -
     else:
         values = _numbers(X, origin)
         named = names is not None and len(names) == values.shape[1]
-        texts = (
-            names if named and names is not None else [f"x{k + 1}" for k in range(len(values.T))]
-        )
+        texts = [*(names or ())] if named else [f"x{k + 1}" for k in range(len(values.T))]
         # NaN is what arrays have for a missing value.
         columns = [pa.array(each.astype(np.float64), from_pandas=True) for each in values.T]
         data = pa.table(columns, column_names(origin, list(map(str, texts)), named))

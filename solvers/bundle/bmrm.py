@@ -253,19 +253,16 @@ class PlanesByLP(Inner):
 
 def make_inner(name: str, regularizer: Regularizer, *problem: Any) -> Inner:
     """The inner solver of this name, for a dimension, lambda, a least risk, and ``max_idle``."""
-    by_name: dict[str, type[Inner]] = {
-        "qp": PlanesByQP,
-        "line_search": LineSearch,
-        "lp": PlanesByLP,
-    }
-    check_one_of("inner", name, ("auto", *by_name))
+    inners: dict[str, type[Inner]]
+    inners = {"qp": PlanesByQP, "line_search": LineSearch, "lp": PlanesByLP}
+    check_one_of("inner", name, ("auto", *inners))
     name = regularizer.inner[0] if name == "auto" else name
     if name not in regularizer.inner:
         raise ValueError(
             f"inner={name!r} cannot take the {type(regularizer).__name__} regulariser: set "
             f"inner={' or '.join(map(repr, regularizer.inner))}"
         )
-    return by_name[name](regularizer, *problem)
+    return inners[name](regularizer, *problem)
 
 
 @dataclass(frozen=True)
@@ -343,8 +340,6 @@ class BundleTrace:
         last = len(self.objective) - 1
         spread = np.geomspace(1, max(last, 1), _MOST_NOTED).round().astype(int)
         gamma, epsilon = self.gamma, self.epsilon
-        return [
-            BundleStep(int(t), float(gamma[t]), float(epsilon[t]), float(self.lower_bound[t]))
-            for t in np.unique(np.append(0, spread))
-            if t <= last
-        ]
+        at = [int(t) for t in np.unique(np.append(0, spread)) if t <= last]
+        values = (each[at].tolist() for each in (gamma, epsilon, self.lower_bound))
+        return [BundleStep(*each) for each in zip(at, *values, strict=True)]

@@ -83,20 +83,15 @@ def cut_of(
     offset: float | None = None,
 ) -> Cut:
     """The cut (c, g): the sum of some examples' bounds of their own losses, each times a factor."""
-    by_row = factors if len(factors) == len(violations.coef) else np.repeat(factors, sizes)
+    by_row = np.repeat(factors, sizes)
     rows = np.flatnonzero(by_row)
     coef = -by_row[rows, None] * violations.coef[rows]
     some = coef.any(axis=1)
     rows = rows[some]
     if offset is None:
         offset = float((factors * violations.losses).sum())
-    return Cut(
-        offset=offset,
-        points=rows if points is None else points[rows],
-        coef=coef[some],
-        explicit=-(factors[:, None] * violations.explicit).sum(axis=0),
-        n_drawn=n_drawn,
-    )
+    explicit = -(factors[:, None] * violations.explicit).sum(axis=0)
+    return Cut(offset, rows if points is None else points[rows], coef[some], explicit, n_drawn)
 
 
 def combined(cuts: Sequence[Cut], factors: np.ndarray, n_channels: int) -> Cut:
@@ -446,11 +441,13 @@ class WorkingSet:
 
     def products(self, cut: Cut, scores: np.ndarray) -> np.ndarray:
         """``<g_k, g>`` of every cut k with a new one, float64, shape (len(cuts),)."""
-        products = [
-            (other.coef * scores[other.points]).sum() + (other.explicit * cut.explicit).sum()
-            for other in self.cuts
-        ]
-        return np.array(products, dtype=np.float64)
+        return np.array(
+            [
+                (k.coef * scores[k.points]).sum() + (k.explicit * cut.explicit).sum()
+                for k in self.cuts
+            ],
+            dtype=np.float64,
+        )
 
     def add_and_solve(
         self, cut: Cut, products: np.ndarray, squared_norm: float, tol: float

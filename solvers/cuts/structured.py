@@ -24,7 +24,6 @@ from ..models import KernelExpansion, Model
 from ..numeric.counters import Counters
 from ..numeric.matrices import Matrix
 from ..numeric.validation import check_one_of, check_positive
-from .algorithms import WorkingSet
 from .cutting_plane import CutParameters
 from .structure import Examples, LinearChain, MultiClass, StructuredProblem
 
@@ -62,16 +61,8 @@ class StructuredExpansion(Model):
 
     def channel(self, s: int) -> KernelExpansion:
         """f_s alone; its coefficients may be zero."""
-        ours = (
-            self.kernel,
-            self.points,
-            self.coef[:, s],
-            0.0,
-            self.support,
-            self.n_train,
-            self.dtype,
-        )
-        return KernelExpansion(*ours)
+        about = self.support, self.n_train, self.dtype
+        return KernelExpansion(self.kernel, self.points, self.coef[:, s], 0.0, *about)
 
     def decision_function(self, Z: Matrix) -> np.ndarray:
         """f_s(z) for each row of Z and each channel, float64, shape (len(Z), n_channels)."""
@@ -82,9 +73,8 @@ class StructuredExpansion(Model):
 
     def squared_norm(self) -> float:
         """||w||^2, the plain weights included; ValueError for a precomputed kernel."""
-        of_weights = float((self.weights**2).sum())
-        norms = [self.channel(s).squared_norm() for s in range(self.coef.shape[1])]
-        return of_weights + sum(norms)
+        norms = (self.channel(s).squared_norm() for s in range(self.coef.shape[1]))
+        return float((self.weights**2).sum()) + sum(norms)
 
     def attributes(self) -> dict[str, Any]:
         """``dual_coef_`` (a row per channel), ``support_`` and so on, and ``explicit_coef_``."""
@@ -179,8 +169,7 @@ class StructuredSVM(ClassifierMixin, CutParameters, SeedParameters, BaseEstimato
         kernel = make_kernel(
             self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0, X=X
         )
-        n = len(starts) - 1
-        self.counters_ = Counters()
+        n, self.counters_ = len(starts) - 1, Counters()
         cache_bytes = int(self.cache_size * 2**20)
         oracle = KernelOracle(kernel, X, self.dtype, cache_bytes, self.counters_)
         examples = Examples(targets, starts, np.full(n, 1.0 / n))
@@ -189,7 +178,11 @@ class StructuredSVM(ClassifierMixin, CutParameters, SeedParameters, BaseEstimato
         monitor = Progress() if monitor is None else monitor
 
         def snapshot() -> StructuredExpansion:
-            return _expansion(working, X)
+            w = working.weights()
+            some = w.coef.any(axis=1)
+            points = X[w.points[some]] if kernel.evaluates else np.empty((0, 0))
+            about = w.points[some], oracle.n, oracle.dtype.name
+            return StructuredExpansion(kernel, points, w.coef[some], working.explicit(), *about)
 
         with monitor.interruptible():
             monitor.start(self.counters_)
@@ -322,22 +315,6 @@ class StructuredSVM(ClassifierMixin, CutParameters, SeedParameters, BaseEstimato
         if structure == "multiclass":
             return X, MultiClass(len(self.classes_)), labels, starts
         return X, LinearChain(len(self.classes_)), np.split(labels, starts[1:-1]), starts
-
-
-def _expansion(working: WorkingSet, X: Any) -> StructuredExpansion:
-    """The predictor of the cuts as they stand."""
-    w, kernel = working.weights(), working.oracle.kernel
-    some = w.coef.any(axis=1)
-    support = w.points[some]
-    return StructuredExpansion(
-        kernel=kernel,
-        points=np.empty((0, 0)) if not kernel.evaluates else X[support],
-        coef=w.coef[some],
-        weights=working.explicit(),
-        support=support,
-        n_train=working.oracle.n,
-        dtype=working.oracle.dtype.name,
-    )
 
 
 def _starts(structure: str | StructuredProblem, n_points: int, lengths: Any) -> np.ndarray:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import time
 from abc import ABC
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -24,11 +24,13 @@ from ..numeric.validation import check_one_of, check_positive, check_whole
 from .certificates import contradicting_points
 from .problem import FeasibilityProblem, as_problem
 from .result import FeasibilityResult, FeasibilityStatus, HistoryPoint
-from .spaces import ColumnSpace, FeatureSpace, Space
+from .spaces import ColumnSpace, FeatureSpace, Iterate, Space
 
 
 class Progress:
     """Asked after every iteration: records bounds, and says when to stop."""
+
+    at: Iterate  # The last one
 
     def __init__(
         self,
@@ -53,38 +55,36 @@ class Progress:
         self.message = self.limit = ""
         self.started, self.cpu_started = time.perf_counter(), time.process_time()
 
-    def ends(
-        self, n_iter: int, phi_lo: float, phi_up: float, separator: Callable[[], np.ndarray]
-    ) -> bool:
+    def ends(self, at: Iterate) -> bool:
         """Take note of an iteration; whether the run ends with it (MPFP14 Algorithm 1 line 4)."""
-        self.n_iter, self.phi_lo, self.phi_up = n_iter, phi_lo, phi_up
-        if n_iter >= self._next_point:
+        self.at, self.n_iter, self.phi_up = at, at.n_iter, at.up
+        self.phi_lo = at.least / at.norm if at.norm > 0 else 0.0
+        if at.n_iter >= self._next_point:
             self._record()
-        if phi_lo > 0 and not self.to_gap and self.space.separates(separator(), phi_lo):
-            return self._converged("a separating y was found")
-        up = self.space.rounded_up(phi_up)
-        residual = up - phi_lo if self.gap_certifies else up
+        decides = self.phi_lo > 0 and not self.to_gap
+        if decides and self.space.separates(self.space.unit(at), self.phi_lo):
+            return self.end("a separating y was found")
+        up = self.space.rounded_up(at.up)
+        residual = up - self.phi_lo if self.gap_certifies else up
         if residual <= self.tol - self.space.noise:
             what = "the saddle point residual" if self.gap_certifies else "||A x||"
-            return self._converged(f"{what} is at most tol={self.tol!r}")
-        if n_iter >= self.max_iter:
-            return self.give_up(f"max_iter={self.max_iter}", "{} iterations are done")
+            return self.end(f"{what} is at most tol={self.tol!r}")
+        if at.n_iter >= self.max_iter:
+            return self.end("{} iterations are done", f"max_iter={self.max_iter}")
         if time.perf_counter() - self.started > self.max_seconds:
-            return self.give_up(f"max_seconds={self.max_seconds!r}", "{} are over")
-        return self._monitor_ends(separator)
+            return self.end("{} are over", f"max_seconds={self.max_seconds!r}")
+        return self._monitor_ends()
 
-    def give_up(self, limit: str, words: str) -> bool:
-        """End the run at a limit, with words that have a place for it."""
-        self.limit, self.message = limit, words.format(limit)
+    def end(self, message: str, limit: str = "") -> bool:
+        """End the run by its rule, or at a limit, for which the message has a place."""
+        self.converged, self.limit, self.message = not limit, limit, message.format(limit)
         return True
 
     def of_zero_column(self, y: np.ndarray, j: int) -> FeasibilityResult:
         """The outcome without an iteration, for a problem with a column of zeros."""
         self.phi_lo = self.phi_up = 0.0
-        self._converged(f"column {j} is zero, which no y separates")
-        x = np.zeros(self.space.n)
-        x[j] = 1.0
-        return self.result(y, x)
+        self.end(f"column {j} is zero, which no y separates")
+        return self.result(y, np.eye(1, self.space.n, j)[0])
 
     def result(self, y: np.ndarray, x: np.ndarray) -> FeasibilityResult:
         """The outcome; bounds are recomputed, the status is what they prove."""
@@ -118,35 +118,19 @@ class Progress:
         low, up, matvecs = self.phi_lo, self.phi_up, self.space.matvecs
         self.points.append(HistoryPoint(self.n_iter, low, up, up - low, seconds, matvecs, evals))
 
-    def _monitor_ends(self, separator: Callable[[], np.ndarray]) -> bool:
+    def _monitor_ends(self) -> bool:
         # The start of a run, or of a round, is no iteration of its own.
         if self.monitor is None or self.model_of is None or self.n_iter <= self._watched:
             return False
         counters, model_of = self.space.counters, self.model_of
         if self.monitor.due(counters.kernel_evals + counters.matvec_entries):
             self._watched = self.n_iter
-            self.stopped = self.monitor.record(self.n_iter, lambda: model_of(separator()))
+            # The model is that of the iterate as it stands when it is asked for.
+            record, unit = self.monitor.record, self.space.unit
+            self.stopped = record(self.n_iter, lambda: model_of(unit(self.at)))
         if self.stopped:
             self.message = "stopped by the monitor"
         return self.stopped
-
-    def _converged(self, message: str) -> bool:
-        self.converged, self.message = True, message
-        return True
-
-
-class Iterate(NamedTuple):
-    """Where a method is after some iterations."""
-
-    n_iter: int
-    y: np.ndarray  # An element; of any length, for its direction is what counts
-    norm: float  # Its length
-    least: float  # The least response to it
-    x: np.ndarray  # float64, shape (n,): Weights of any positive sum
-    up: float  # ||A x|| of the weights when their sum is 1
-
-
-Iterates = Generator[Iterate, None, None]
 
 
 @hyperparameters
@@ -170,6 +154,8 @@ class FeasibilityParameters:
     kind: ClassVar[Literal["linear", "gram", "conic"]]
     #: Whether a run ends by the saddle point residual; else by ||A x||.
     gap_certifies: ClassVar[bool] = False
+    #: The values of parameters of its own that are words.
+    _words: ClassVar[dict[str, tuple[str, ...]]] = {}
 
     max_iter: int = 1_000_000
     tol: float = 1e-4
@@ -221,7 +207,8 @@ class FeasibilityParameters:
     def _check_parameters(self) -> None:
         """Raise ValueError for a parameter of the method itself that is out of range."""
         check_whole("max_iter", self.max_iter, at_least=1)
-        check_one_of("stop", self.stop, ("certificate", "gap"))
+        for name, words in (("stop", ("certificate", "gap")), *self._words.items()):
+            check_one_of(name, getattr(self, name), words)
         if self.history is not None:
             check_positive("history", self.history)
             if self.history < 1:
@@ -231,21 +218,17 @@ class FeasibilityParameters:
         """The space that :meth:`_iterate` works in."""
         raise NotImplementedError
 
-    def _iterates(self, space: Any, progress: Progress) -> Iterates:
-        """The iterates of a method that gives its direction y after each iteration."""
+    def _iterates(self, space: Any, progress: Progress) -> Iterator[Iterate]:
+        """The iterates of the method, one after each iteration."""
         raise NotImplementedError
 
-    def _iterate(self, space: Any, progress: Progress) -> FeasibilityResult:
-        """Iterate until a certificate or a limit; y is the best of its direction in the ball."""
+    def _iterate(self, space: Space, progress: Progress) -> FeasibilityResult:
+        """Iterate until a certificate or a limit."""
         for at in self._iterates(space, progress):
-
-            def unit(y: np.ndarray = at.y) -> np.ndarray:
-                return space.coefficients(y) / (space.norm(y) or 1.0)
-
-            low = at.least / at.norm if at.norm > 0 else 0.0
-            if progress.ends(at.n_iter, low, at.up, unit):
+            if progress.ends(at):
                 break
-        return progress.result(unit(), at.x / at.x.sum())
+        x = at.weights()
+        return progress.result(space.unit(at), x / space.total(x))
 
     def _shortfall(self, result: FeasibilityResult) -> str:
         """What a run fell short of that a limit ended; empty if it has an answer.

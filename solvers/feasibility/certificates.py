@@ -16,7 +16,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any, get_args
 
 import numpy as np
@@ -127,30 +127,33 @@ def _examine(
 ) -> tuple[list[str], float, float]:
     """The reasons against finite points of the right shapes, and their bounds."""
     y, x = np.asarray(result.y, np.float64), np.asarray(result.x, np.float64)
-    low, up = lower_bound(problem, y), upper_bound(problem, x)
-    outside = _outside_base(problem, x)
-    reasons = [*outside]
+    low, up, reasons = lower_bound(problem, y), upper_bound(problem, x), []
+    slack = 8 * _EPS * max(16.0, math.sqrt(problem.n))
+    least, total = problem.cone.least(x), problem.cone.unit(x)
+    if not least >= -slack:
+        reasons.append(f"x is outside the cone by {-least!r}")
+    if not abs(total - 1) <= slack:
+        reasons.append(f"<e, x> is {total!r}, not 1")
+    outside = bool(reasons)
     norm, allowance = _norm(problem, y), _rounding_of_squared_norm(problem, y)
     if not norm <= math.sqrt(1 + 1e-9 + allowance):
         reasons.append(f"y has norm {norm!r}, outside the unit ball")
-    # Rounding of x, summed over its entries.
-    slack = _EPS * math.sqrt(problem.n) * max(1.0, up)
-    if result.status == "separable" and not low > rounding_of_lower_bound(problem, y):
+    # Coefficients of a y that is almost 0 are noise, divided by a tiny norm.
+    noise = rounding_of_lower_bound(problem, y)
+    if result.status == "separable" and not low > noise:
         reasons.append(f"y does not separate: its least response is {low!r}")
     most = math.sqrt(up * up + _rounding_of_squared_norm(problem, x))
+    # Rounding of x, summed over its entries.
+    slack = _EPS * math.sqrt(problem.n) * max(1.0, up)
     if result.status == "margin_at_most_tol" and not most <= result.tol + slack:
         reasons.append(f"||A x|| is {up!r}, above tol={result.tol!r}")
     if result.status == "inseparable" and (outside or not proves_inseparable(problem, x)):
         reasons.append("x does not prove that nothing separates")
     near = _REPORTED[problem.data.dtype.name]
-    # Coefficients of a y that is almost 0 are noise, divided by a tiny norm.
-    noise = rounding_of_lower_bound(problem, y)
-    for name, reported, recomputed, rounding in (
-        ("phi_lo", result.phi_lo, low, noise),
-        ("phi_up", result.phi_up, up, 0.0),
-    ):
-        if not abs(reported - recomputed) <= near * max(1.0, abs(recomputed)) + rounding:
-            reasons.append(f"{name} is {recomputed!r}, reported as {reported!r}")
+    if not abs(result.phi_lo - low) <= near * max(1.0, abs(low)) + noise:
+        reasons.append(f"phi_lo is {low!r}, reported as {result.phi_lo!r}")
+    if not abs(result.phi_up - up) <= near * max(1.0, up):
+        reasons.append(f"phi_up is {up!r}, reported as {result.phi_up!r}")
     # No least response of a y in the unit ball is above a norm over the base. The entries of a
     # float32 Gram matrix are themselves rounded, which counts most where the norm is almost 0.
     stored = 8 * float(np.finfo(problem.data.dtype).eps) if problem.kind == "gram" else 0.0
@@ -163,8 +166,7 @@ def _examine(
 def lower_bound(problem: FeasibilityProblem, y: np.ndarray) -> float:
     """phi_lo(y): the least of ``x'A'y`` over the base, in float64."""
     if problem.kind == "gram":
-        scale = _gram_scale(problem)
-        return float((product(problem.data, y / scale) / scale).min())
+        return float((product(problem.data, y / problem.lengths) / problem.lengths).min())
     return problem.cone.least(transposed_product(problem.data, y))
 
 
@@ -188,21 +190,10 @@ def rounding_of_lower_bound(problem: FeasibilityProblem, y: np.ndarray) -> float
     return (terms + problem.n) * _EPS * float(matmul(np.abs(y), rows))
 
 
-def _outside_base(problem: FeasibilityProblem, x: np.ndarray) -> list[str]:
-    slack = 8 * _EPS * max(16.0, math.sqrt(problem.n))
-    least, total = problem.cone.least(x), problem.cone.unit(x)
-    reasons = []
-    if not least >= -slack:
-        reasons.append(f"x is outside the cone by {-least!r}")
-    if not abs(total - 1) <= slack:
-        reasons.append(f"<e, x> is {total!r}, not 1")
-    return reasons
-
-
 def _norm(problem: FeasibilityProblem, y: np.ndarray) -> float:
     if problem.kind != "gram":
         return math.sqrt(float(matmul(y, y)))
-    scaled = y / _gram_scale(problem)
+    scaled = y / problem.lengths
     return math.sqrt(max(float(matmul(scaled, product(problem.data, scaled))), 0.0))
 
 
@@ -212,17 +203,6 @@ def _rounding_of_squared_norm(problem: FeasibilityProblem, y: np.ndarray) -> flo
         return 0.0
     total = float(np.abs(y).sum())
     return (problem.n + 8) * _EPS * total * total
-
-
-def _gram_scale(problem: FeasibilityProblem) -> np.ndarray:
-    return np.ones(problem.n) if problem.scale is None else problem.scale
-
-
-def inseparability_proof(problem: FeasibilityProblem, x: np.ndarray) -> np.ndarray | None:
-    """A point of the base that proves that nothing separates: x itself, or opposite columns."""
-    if proves_inseparable(problem, x):
-        return x
-    return opposite_columns(problem)
 
 
 def proves_inseparable(problem: FeasibilityProblem, x: np.ndarray) -> bool:
@@ -249,8 +229,8 @@ def opposite_columns(problem: FeasibilityProblem) -> np.ndarray | None:
     columns = _exact_columns(problem)
     direction = np.random.default_rng(0).standard_normal(problem.m)
     along = transposed_product(columns, direction)
-    if problem.kind == "gram" and problem.scale is not None:
-        along /= problem.scale
+    if problem.kind == "gram":
+        along /= problem.lengths
     near = 1e3 * _EPS * math.sqrt(float(matmul(direction, direction)))
     for i, j in islice(_opposite_numbers(along, near), _MOST_PAIRS):
         x = np.zeros(problem.n)
@@ -262,22 +242,19 @@ def opposite_columns(problem: FeasibilityProblem) -> np.ndarray | None:
 
 def contradicting_points(X: Matrix, signs: np.ndarray) -> tuple[int, int] | None:
     """Two points that are the same and have different labels, if there are such points."""
+    if sparse.issparse(X):
+        X = X.sorted_indices()
+        X.eliminate_zeros()
+        ends = pairwise(X.indptr)
+        rows = (X.indices[a:b].tobytes() + X.data[a:b].tobytes() for a, b in ends)
+    else:
+        rows = ((row + 0).tobytes() for row in X)  # 0 has no sign
     seen: dict[bytes, int] = {}
-    for i in range(X.shape[0]):
-        first = seen.setdefault(hashlib.sha256(_row_bytes(X, i)).digest(), i)
+    for i, row in enumerate(rows):
+        first = seen.setdefault(hashlib.sha256(row).digest(), i)
         if signs[first] != signs[i]:
             return first, i
     return None
-
-
-def _row_bytes(X: Matrix, i: int) -> bytes:
-    """The same for the same points: 0 has no sign, zeros are not stored, indices ascend."""
-    if not sparse.issparse(X):
-        return bytes((X[i] + 0).tobytes())
-    here = slice(X.indptr[i], X.indptr[i + 1])
-    order = np.argsort(X.indices[here], kind="stable")
-    kept = order[X.data[here][order] != 0]
-    return bytes(X.indices[here][kept].tobytes() + X.data[here][kept].tobytes())
 
 
 def _is_orthant(problem: FeasibilityProblem) -> bool:
@@ -357,9 +334,8 @@ def _can_be_corrected(problem: FeasibilityProblem, x: np.ndarray) -> bool:
     ``||z / w||_2 <= ||A x|| / s``. Before that, x is moved to where A x is rounding.
     """
     A = sparse.csc_matrix(problem.data) if sparse.issparse(problem.data) else problem.data
-    columns = _movable(A, x)
-    rows = _rows_of(A, x, columns)
-    if not _affordable(A, rows, columns):
+    columns, rows = _movable(A, x)
+    if not len(rows):
         return False
     w = x[columns]
     B: Matrix = A[:, columns][rows].astype(np.float64)
@@ -376,48 +352,38 @@ def _can_be_corrected(problem: FeasibilityProblem, x: np.ndarray) -> bool:
     # Not true for NaN either.
     if not (np.abs(moved[columns] - w) / w).max() <= _TAKEN * (1 - 1e-9):
         return False
+    # ||A moved||, with the rounding of the product and of the entries of A.
     unit = float(np.finfo(A.dtype).eps)
-    bound = _image_bound(problem, moved, unit) / (1 - _TAKEN)
-    return _singular_values_exceed(bound, M, len(columns), unit)
-
-
-def _movable(A: Matrix, x: np.ndarray) -> np.ndarray:
-    """The columns whose weights are to change: the heaviest ones, of a sparse matrix all."""
-    m, n = A.shape
-    affordable = min(_COLUMNS_PER_ROW * m, int(_MOST_WORK / m**2))
-    wanted = n if sparse.issparse(A) else min(n, max(_LEAST_COLUMNS, affordable))
-    columns = np.argpartition(x, n - wanted)[n - wanted :]
-    return np.sort(columns[x[columns] > 1e-12 * x.max()])
-
-
-def _rows_of(A: Matrix, x: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """The rows that are not 0 on the support of x: A x is exactly 0 elsewhere."""
-    if sparse.issparse(A):
-        carried = A[:, np.flatnonzero(x)]
-        return np.flatnonzero(np.bincount(carried.indices[carried.data != 0], minlength=A.shape[0]))
-    here = A[:, columns].any(axis=1)
-    blank = np.flatnonzero(~here)
-    here[blank] = A[blank][:, x != 0].any(axis=1)
-    return np.flatnonzero(here)
-
-
-def _affordable(A: Matrix, rows: np.ndarray, columns: np.ndarray) -> bool:
-    """Whether A_K A_K' can have full rank, and is cheap beside a run of a method."""
-    if not 0 < len(rows) <= min(_MOST_ROWS, len(columns)):
-        return False
-    if sparse.issparse(A):
-        each = np.diff(A.indptr)[columns].astype(np.float64)
-        return bool(np.square(each).sum() <= _MOST_SPARSE_WORK)
-    return True
-
-
-def _image_bound(problem: FeasibilityProblem, x: np.ndarray, unit: float) -> float:
-    """An upper bound on ||A x||, x >= 0: rounding of the product, and of the entries of A."""
-    image = product(problem.data, x)
-    norm = math.sqrt(float(matmul(image, image)))
     lengths = 1.0 if problem.kind == "linear" else np.sqrt(squared_norms(problem.data.T))
-    rounding = ((problem.n + 8) * _EPS + unit) * float((x * lengths).sum())
-    return (norm + rounding) * (1 + 1e-6)
+    rounding = ((problem.n + 8) * _EPS + unit) * float((moved * lengths).sum())
+    bound = (upper_bound(problem, moved) + rounding) * (1 + 1e-6)
+    return _singular_values_exceed(bound / (1 - _TAKEN), M, len(columns), unit)
+
+
+def _movable(A: Matrix, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The columns whose weights may change, and the rows that are not 0 on the support of x.
+
+    No rows if the columns cannot span them, or if it takes long beside a run of a method. Of a
+    dense matrix the columns are the heaviest ones.
+    """
+    m, n = A.shape
+    if sparse.issparse(A):
+        columns = np.flatnonzero(x > 1e-12 * x.max())
+        carried = A[:, np.flatnonzero(x)]
+        here = np.bincount(carried.indices[carried.data != 0], minlength=m) > 0
+        work = np.square(np.diff(A.indptr)[columns], dtype=np.float64).sum()
+    else:
+        affordable = min(_COLUMNS_PER_ROW * m, int(_MOST_WORK / m**2))
+        wanted = min(n, max(_LEAST_COLUMNS, affordable))
+        heaviest = np.argpartition(x, n - wanted)[n - wanted :]
+        columns = np.sort(heaviest[x[heaviest] > 1e-12 * x.max()])
+        here = A[:, columns].any(axis=1)
+        blank = np.flatnonzero(~here)
+        here[blank] = A[blank][:, x != 0].any(axis=1)
+        work = 0.0
+    rows = np.flatnonzero(here)
+    possible = len(rows) <= min(_MOST_ROWS, len(columns)) and work <= _MOST_SPARSE_WORK
+    return columns, rows if possible else rows[:0]
 
 
 def _singular_values_exceed(bound: float, M: np.ndarray, n_columns: int, unit: float) -> bool:
@@ -444,11 +410,7 @@ def transposed_product(A: Matrix, y: np.ndarray) -> np.ndarray:
         return np.asarray(A.T @ y, dtype=np.float64)
     if A.dtype == np.float64:
         return matmul(y, A)
-    step = max(1, _BLOCK_BYTES // (8 * A.shape[0]))
-    parts = [
-        matmul(y, A[:, lo : lo + step].astype(np.float64)) for lo in range(0, A.shape[1], step)
-    ]
-    return np.concatenate(parts)
+    return np.concatenate([matmul(y, block) for _, block in _widened(A)])
 
 
 def product(A: Matrix, x: np.ndarray) -> np.ndarray:
@@ -457,8 +419,12 @@ def product(A: Matrix, x: np.ndarray) -> np.ndarray:
         return np.asarray(A @ x, dtype=np.float64)
     if A.dtype == np.float64:
         return matmul(A, x)
-    total = np.zeros(A.shape[0])
+    return np.asarray(sum(matmul(block, x[part]) for part, block in _widened(A)))
+
+
+def _widened(A: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+    """Blocks of columns in float64."""
     step = max(1, _BLOCK_BYTES // (8 * A.shape[0]))
     for lo in range(0, A.shape[1], step):
-        total += matmul(A[:, lo : lo + step].astype(np.float64), x[lo : lo + step])
-    return total
+        part = slice(lo, lo + step)
+        yield part, A[:, part].astype(np.float64)

@@ -24,6 +24,7 @@ product more.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from itertools import count
 
 import numpy as np
@@ -35,8 +36,7 @@ from ..registration import register
 from .base import FeasibilityMethod, GramMethod, Progress
 from .cones import SecondOrder, softmax, spectral_norm
 from .passes import SimplexSide
-from .result import FeasibilityResult
-from .spaces import ColumnSpace, FeatureSpace
+from .spaces import ColumnSpace, FeatureSpace, Iterate
 
 
 def step_sizes(diameter: float, lipschitz: float) -> tuple[float, float]:
@@ -82,8 +82,7 @@ class MPLFP(FeasibilityMethod):
 
     gap_certifies = True
 
-    def _iterate(self, space: ColumnSpace, progress: Progress) -> FeasibilityResult:
-        """Run the method."""
+    def _iterates(self, space: ColumnSpace, progress: Progress) -> Iterator[Iterate]:
         n = space.n
         x_step, y_step = step_sizes(entropy_diameter(n), 1.0)
         side = SimplexSide(*(np.zeros(n) for _ in range(4)))
@@ -93,8 +92,9 @@ class MPLFP(FeasibilityMethod):
         y_sum, image_sum = np.zeros(space.m), np.zeros(space.m)
         shift = inverse = 0.0
 
-        def average() -> np.ndarray:
-            return y_sum / t
+        def weights() -> np.ndarray:
+            # The last leading point is not in its sum yet.
+            return side.x_sum + side.w * inverse
 
         for t in count(1):
             y_lead[:] = into_ball(y + y_step * image)
@@ -107,11 +107,7 @@ class MPLFP(FeasibilityMethod):
             y_sum += y_lead
             image_sum += w_image
             up = math.sqrt(float(matmul(image_sum, image_sum)))
-            if progress.ends(t, low / t, up / t, average):
-                break
-        # The last leading point is not in its sum yet.
-        x = side.x_sum + side.w * inverse
-        return progress.result(average(), x / x.sum())
+            yield Iterate(t, y_sum, t, low, up / t, weights)
 
 
 @register("svm", "feasibility")
@@ -137,16 +133,12 @@ class MPKFP(GramMethod):
 
     gap_certifies = True
 
-    def _iterate(self, space: FeatureSpace, progress: Progress) -> FeasibilityResult:
-        """Run the method: two products with the Gram matrix in an iteration, in one pass."""
+    def _iterates(self, space: FeatureSpace, progress: Progress) -> Iterator[Iterate]:
         n = space.n
         x_step, y_step = step_sizes(entropy_diameter(n), 1.0)
         log_x, x, w = (np.zeros(n) for _ in range(3))
         # y and the leading y: coefficients and responses; sums over the iterations.
         y, y_lead, y_sum, w_sum = (np.zeros((2, n)) for _ in range(4))
-
-        def average() -> np.ndarray:
-            return y_sum[0] / t
 
         for t in count(1):
             softmax(log_x, out=x)
@@ -157,10 +149,7 @@ class MPKFP(GramMethod):
             np.copyto(y_lead, y)
             low, w_norm = _move(log_x, y, y_lead, y_sum, w_sum, x, w, Gx, Gw, x_step, y_step)
             up = math.sqrt(max(w_norm, 0.0))
-            if progress.ends(t, low / t, up / t, average):
-                break
-        w_sum[0] /= w_sum[0].sum()
-        return progress.result(average(), w_sum[0])
+            yield Iterate(t, y_sum, t, low, up / t, w_sum[0].copy)
 
 
 @njit(error_model="numpy")
@@ -221,8 +210,7 @@ class MPCFP(FeasibilityMethod):
     kind = "conic"
     gap_certifies = True
 
-    def _iterate(self, space: ColumnSpace, progress: Progress) -> FeasibilityResult:
-        """Run the method: the textbook iteration, with the prox mapping of the cone's base."""
+    def _iterates(self, space: ColumnSpace, progress: Progress) -> Iterator[Iterate]:
         A, cone, cones = space.A, space.problem.cone, space.problem.cones
         euclidean = len(cones) == 1 and isinstance(cones[0], SecondOrder)
 
@@ -246,9 +234,6 @@ class MPCFP(FeasibilityMethod):
         y, y_sum, image_sum = (np.zeros(space.m) for _ in range(3))
         w_sum, p_sum = np.zeros(space.n), np.zeros(space.n)
 
-        def average() -> np.ndarray:
-            return y_sum / t
-
         for t in count(1):
             _, w = prox(state - x_step * space.responses(y))
             y_lead = into_ball(y + y_step * space.image(x))
@@ -260,9 +245,7 @@ class MPCFP(FeasibilityMethod):
             p_sum += p
             image_sum += w_image
             up = math.sqrt(float(matmul(image_sum, image_sum)))
-            if progress.ends(t, cone.least(p_sum) / t, up / t, average):
-                break
-        return progress.result(average(), w_sum / cone.unit(w_sum))
+            yield Iterate(t, y_sum, t, cone.least(p_sum), up / t, w_sum.copy)
 
 
 def into_ball(y: np.ndarray) -> np.ndarray:

@@ -190,6 +190,11 @@ class FeasibilityProblem:
         return Product(self.cones) if self.cones else Orthant(self.n)
 
     @property
+    def lengths(self) -> np.ndarray | float:
+        """The lengths that the columns had, as they are divided by."""
+        return 1.0 if self.scale is None else self.scale
+
+    @property
     def n(self) -> int:
         """Entries of x."""
         return int(self.data.shape[1])

@@ -7,9 +7,9 @@ iterations, stopping rules and certificates are the same (MPFP14 Theorem 2, sect
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from itertools import count
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, eigsh
@@ -20,16 +20,13 @@ from ..numeric.extremes import largest
 from ..numeric.validation import check_one_of, check_positive, check_whole
 from ..numeric.water_level import water_level
 from ..registration import register
-from .base import FeasibilityMethod, GramMethod, Iterate, Iterates, Progress, RowMethod
-from .spaces import Space
+from .base import FeasibilityMethod, GramMethod, Progress, RowMethod
+from .spaces import Iterate, Space
 
 # Running sums of von Neumann's algorithm are computed afresh after this many iterations.
 _REFRESH = 1000
 # The greatest eigenvalue is found from below, to this relative accuracy.
 _NORM_ACCURACY = 1e-3
-
-# Given an element and mu: overwrite the weights, return the least response and the weights' image.
-Smoothing = Callable[[np.ndarray, float, np.ndarray], tuple[float, np.ndarray]]
 
 
 @hyperparameters
@@ -45,20 +42,18 @@ class PerceptronParameters:
         cyclic order.
     """
 
+    _words: ClassVar[dict[str, tuple[str, ...]]] = {"pick": ("worst", "cyclic")}
+
     pick: Literal["worst", "cyclic"] = "worst"
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()  # type: ignore[misc]
-        check_one_of("pick", self.pick, ("worst", "cyclic"))
-
-    def _iterates(self, space: Space, progress: Progress) -> Iterates:
+    def _iterates(self, space: Space, progress: Progress) -> Iterator[Iterate]:
         visits, j = np.zeros(space.n), 0
         # All responses to y_0 = 0 are 0: the first column is the first mistake.
         visits[0], y = 1, space.column(0)
         for t in count(1):
             s = space.responses(y)
             norm, worst = space.norm(y), int(s.argmin())
-            yield Iterate(t, y, norm, float(s[worst]), visits, norm)
+            yield Iterate(t, y, norm, float(s[worst]), norm, visits.copy)
             mistakes = np.flatnonzero(s <= 0) if self.pick == "cyclic" else s[:0]
             if len(mistakes):
                 later = mistakes[mistakes > j]
@@ -117,13 +112,11 @@ class VonNeumannParameters:
         The first x: all columns alike, or the first column alone.
     """
 
+    _words: ClassVar[dict[str, tuple[str, ...]]] = {"start": ("centre", "vertex")}
+
     start: Literal["centre", "vertex"] = "centre"
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()  # type: ignore[misc]
-        check_one_of("start", self.start, ("centre", "vertex"))
-
-    def _iterates(self, space: Space, progress: Progress) -> Iterates:
+    def _iterates(self, space: Space, progress: Progress) -> Iterator[Iterate]:
         if self.start == "centre":
             x = np.full(space.n, 1 / space.n)
             y = space.image(x)
@@ -135,7 +128,7 @@ class VonNeumannParameters:
             s = space.responses(y)
             norm, j = space.norm(y), int(s.argmin())
             least = float(s[j])
-            yield Iterate(t, y, norm, least, x, norm)
+            yield Iterate(t, y, norm, least, norm, x.copy)
             towards, length = norm**2 - least, norm**2 - 2 * least + 1
             # At a vertex both are 0, up to rounding.
             step = min(towards / length, 1.0) if towards > 0 and length > 0 else 0.0
@@ -202,7 +195,7 @@ class EntropyParameters:
         super()._check_parameters()  # type: ignore[misc]
         check_positive("mu0", self.mu0)
 
-    def _iterates(self, space: Space, progress: Progress) -> Iterates:
+    def _iterates(self, space: Space, progress: Progress) -> Iterator[Iterate]:
         start = space.image(np.full(space.n, 1 / space.n))
         yield from _excessive_gap(space, space.smooth, start, float(self.mu0), 0, -math.inf, None)
 
@@ -260,7 +253,7 @@ class SmoothVonNeumannParameters:
         else:
             check_positive("mu0", self.mu0)
 
-    def _iterates(self, space: Space, progress: Progress) -> Iterates:
+    def _iterates(self, space: Space, progress: Progress) -> Iterator[Iterate]:
         if self.mu0 == "norm":
             mu = 2 * squared_norm_bound(space)
         else:
@@ -283,9 +276,9 @@ class SmoothVonNeumannParameters:
             )
             if space.norm(image) > target:
                 words = f"a round did not divide ||A x|| by {float(self.factor)!r} in "
-                progress.give_up(f"max_inner={self.max_inner}", words + "{} iterations")
+                progress.end(words + "{} iterations", f"max_inner={self.max_inner}")
                 return
-        progress.give_up(f"max_rounds={self.max_rounds}", "{} rounds are done")
+        progress.end("{} rounds are done", f"max_rounds={self.max_rounds}")
 
 
 @hyperparameters
@@ -368,7 +361,7 @@ class SPVN(SmoothVonNeumannParameters, FeasibilityMethod):
 
 def _excessive_gap(
     space: Space,
-    smoothing: Smoothing,
+    smoothing: Callable[[np.ndarray, float, np.ndarray], tuple[float, np.ndarray]],
     start: np.ndarray,
     mu: float,
     n_iter: int,
@@ -390,7 +383,7 @@ def _excessive_gap(
     x, image = weights.copy(), w_image.copy()
     for k in count(0):
         up = space.norm(image)
-        yield Iterate(n_iter, y, space.norm(y), low, x, up)
+        yield Iterate(n_iter, y, space.norm(y), low, up, x.copy)
         if up <= target or k == limit:
             break
         theta = 2 / (k + 3)

@@ -9,8 +9,8 @@ columns, and the responses of the columns (the Gram matrix times the coefficient
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -18,7 +18,13 @@ from scipy import sparse
 from ..kernels.oracle import KernelOracle
 from ..numeric.counters import Counters, FeasibilityCounters
 from ..numeric.matrices import matmul, scratch
-from .certificates import inseparability_proof, lower_bound, rounding_of_lower_bound, upper_bound
+from .certificates import (
+    lower_bound,
+    opposite_columns,
+    proves_inseparable,
+    rounding_of_lower_bound,
+    upper_bound,
+)
 from .cones import softmax
 from .passes import (
     SimplexSide,
@@ -40,39 +46,38 @@ _LEAST_ROWS = 64
 _EPS = float(np.finfo(np.float64).eps)
 
 
-class Space(ABC):
+class Iterate(NamedTuple):
+    """Where a method is after an iteration; its arrays are those that the method goes on with."""
+
+    n_iter: int
+    y: np.ndarray  # An element; what counts is y over its norm
+    norm: float  # Its length, or what else keeps it in the ball
+    least: float  # The least response to it
+    up: float  # ||A x||
+    weights: Callable[[], np.ndarray]  # x times a positive factor, float64, shape (n,)
+
+
+class Space:
     """A problem's products, counted as a textbook run counts them, and its exact bounds.
 
-    Its elements y are arrays that may be added and scaled.
+    Its elements y are arrays that may be added and scaled. ``image(x)`` and ``column(j)`` are the
+    elements A x and A_j, fresh arrays; ``responses(y)`` is A'y, ``norm(y)`` is ||y||, and
+    ``normal_product(v)`` is A A'v or A'A v, for the spectral norm of A. What proves is not counted.
     """
 
     n: int  # Entries of x
-    size: int  # Length of the vectors that :meth:`normal_product` takes
+    size: int  # Length of the vectors that ``normal_product`` takes
     # What the space is of; None for points that are known by kernel entries only
     problem: FeasibilityProblem | None = None
     counters: Counters
     matvecs: int = 0  # Products of a matrix with a vector so far
     noise: float = 1e-12  # What bounds from running sums may be off by
 
-    @abstractmethod
-    def image(self, x: np.ndarray) -> np.ndarray:
-        """The element A x, a fresh array."""
-
-    @abstractmethod
-    def responses(self, y: np.ndarray) -> np.ndarray:
-        """A'y, shape (n,)."""
-
-    @abstractmethod
-    def column(self, j: int) -> np.ndarray:
-        """The element A_j, a fresh array."""
-
-    @abstractmethod
-    def norm(self, y: np.ndarray) -> float:
-        """||y||."""
-
-    @abstractmethod
-    def normal_product(self, v: np.ndarray) -> np.ndarray:
-        """A A'v or A'A v, for the spectral norm of A."""
+    image: Callable[[np.ndarray], np.ndarray]
+    responses: Callable[[np.ndarray], np.ndarray]
+    column: Callable[[int], np.ndarray]
+    norm: Callable[[np.ndarray], float]
+    normal_product: Callable[[np.ndarray], np.ndarray]
 
     def smooth(self, y: np.ndarray, mu: float, weights: np.ndarray) -> tuple[float, np.ndarray]:
         """weights = softmax(-A'y / mu), in place; the least of A'y, and the element A weights."""
@@ -80,17 +85,21 @@ class Space(ABC):
         softmax(responses / -mu, out=weights)
         return float(responses.min()), self.image(weights)
 
-    def coefficients(self, y: np.ndarray) -> np.ndarray:
-        """What a result shows of an element."""
-        return y
+    def unit(self, at: Iterate) -> np.ndarray:
+        """The point of the ball that a result shows: coefficients in feature space."""
+        return at.y / (at.norm or 1.0)
+
+    def total(self, x: np.ndarray) -> float:
+        """<e, x>, which is 1 on the base."""
+        return float(x.sum())
 
     def separates(self, y: np.ndarray, low: float) -> bool:
-        """Whether the y of these coefficients separates, by more than rounding. Not counted."""
+        """Whether the y of these coefficients separates, by more than rounding."""
         assert self.problem is not None
         return lower_bound(self.problem, y) > rounding_of_lower_bound(self.problem, y)
 
     def bounds(self, y: np.ndarray, x: np.ndarray, low: float, up: float) -> tuple[float, float]:
-        """phi_lo(y) and phi_up(x), recomputed where that is possible. Not counted."""
+        """phi_lo(y) and phi_up(x), recomputed where that is possible."""
         assert self.problem is not None
         return lower_bound(self.problem, y), upper_bound(self.problem, x)
 
@@ -99,11 +108,10 @@ class Space(ABC):
         return up
 
     def inseparability_proof(self, x: np.ndarray) -> np.ndarray | None:
-        """A point that proves that nothing separates, x if it does; None if none is known.
-
-        Not counted.
-        """
-        return None if self.problem is None else inseparability_proof(self.problem, x)
+        """A point that proves that nothing separates, x if it does; None if none is known."""
+        if self.problem is None:
+            return None
+        return x if proves_inseparable(self.problem, x) else opposite_columns(self.problem)
 
 
 class ColumnSpace(Space):
@@ -144,6 +152,9 @@ class ColumnSpace(Space):
 
     def norm(self, y: np.ndarray) -> float:
         return math.sqrt(float(matmul(y, y)))
+
+    def total(self, x: np.ndarray) -> float:
+        return self.problem.cone.unit(x)
 
     def normal_product(self, v: np.ndarray) -> np.ndarray:
         return self.image(self.responses(v))
@@ -206,7 +217,7 @@ class FeatureSpace(Space):
         """The space of a given Gram matrix."""
         G, n = problem.data, problem.n
         oracle = KernelOracle("precomputed", G, G.dtype.name, counters=FeasibilityCounters())
-        factor = np.ones(n) if problem.scale is None else 1 / problem.scale
+        factor = np.ones(n) / problem.lengths
         return cls(oracle, factor, np.arange(n), G.nbytes if stored else 0, problem=problem)
 
     @classmethod
@@ -287,15 +298,12 @@ class FeatureSpace(Space):
         return y[1]
 
     def column(self, j: int) -> np.ndarray:
-        """The element of column j, a fresh array. Costs n entries if the matrix is not stored."""
+        """The element of column j, a fresh array. Costs n entries: no method stores them all."""
         self._updates += 1
         element = np.zeros((2, self.n))
         element[0, j] = 1.0
-        if self._matrix is not None:
-            row = self._matrix[j]
-        else:
-            row = self.oracle.row(int(self.index[j]))[self._own]
-        np.multiply(self.factor, row, out=element[1])
+        row = self.oracle.row(int(self.index[j]))
+        np.multiply(self.factor, row[self._own], out=element[1])
         element[1] *= self.factor[j]
         return element
 
@@ -305,8 +313,8 @@ class FeatureSpace(Space):
     def normal_product(self, v: np.ndarray) -> np.ndarray:
         return self.products(v)[0]
 
-    def coefficients(self, y: np.ndarray) -> np.ndarray:
-        return y[0]
+    def unit(self, at: Iterate) -> np.ndarray:
+        return at.y[0] / (at.norm or 1.0)
 
     def separates(self, y: np.ndarray, low: float) -> bool:
         # Without the matrix it would cost n^2 entries: running sums must do, if they are positive

@@ -20,7 +20,6 @@ from ..kernels.oracle import KernelOracle
 from ..numeric.counters import Counters
 from ..numeric.matrices import Matrix
 from ..numeric.validation import check_flag, check_one_of, check_positive
-from .callbacks import fit_with_callbacks
 from .classes import ClassMonitor, together
 from .convergence import warn_unconverged
 from .declaration import hyperparameters
@@ -106,11 +105,11 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
 
     def _limit(self) -> str:
         """The parameter that ends a run which does not converge, as text."""
-        for name in ("max_iter", "max_epochs"):
-            if hasattr(self, name):
-                value = getattr(self, name)
-                return f"its default limit ({name}=None)" if value is None else f"{name}={value}"
-        return "its limit"
+        name = next((n for n in ("max_iter", "max_epochs") if hasattr(self, n)), "")
+        value = getattr(self, name, None)
+        if value is None:
+            return f"its default limit ({name}=None)" if name else "its limit"
+        return f"{name}={value}"
 
     def fit(self, X: Any, y: Any, *, monitor: Monitor | None = None) -> Solver:
         """Train.
@@ -138,32 +137,6 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
         """
         return self._fit(X, y, None, monitor)
 
-    def set_callbacks(self, *callbacks: Any) -> Solver:
-        """Set callbacks of scikit-learn 1.9 or later, such as ``sklearn.callback.ProgressBar``.
-
-        They watch a fit that is given no monitor, in place of ``verbose``. A callback that returns
-        a true value at the end of a task stops the fit, with the model as it stands.
-
-        Parameters
-        ----------
-        *callbacks : sklearn.callback.FitCallback
-            None: those that were set are removed.
-
-        Returns
-        -------
-        Solver
-            The estimator itself.
-
-        Raises
-        ------
-        TypeError
-            If one does not have the methods of a callback.
-        """
-        from sklearn.callback import CallbackSupportMixin
-
-        CallbackSupportMixin.set_callbacks(self, *callbacks)
-        return self
-
     def _fit(
         self,
         X: Any,
@@ -173,40 +146,26 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
         monitor_of: Callable[[Monitor], Monitor] = lambda monitor: monitor,
     ) -> Solver:
         """Train; ``monitor_of`` makes what watches a class of the monitor that it would have."""
-        if monitor is None and getattr(self, "_skl_callbacks", None):
-            return fit_with_callbacks(
-                self,
-                lambda watching: self._fit(X, y, sample_weight, watching, monitor_of),
-                X,
-                y,
-                sample_weight,
-            )
         self._forget()
         self._check_common_parameters()
         self._check_parameters()
         X, y = self._check_training_set(X, y)
-        repeats = _repeats(X, sample_weight)
+        repeats = sample_weight  # how often each point counts
+        if repeats is not None:
+            checks = {"dtype": np.float64, "copy": True, "ensure_non_negative": True}
+            repeats = _check_sample_weight(repeats, X, **checks)
         weights = self._weights(y, repeats)
-        kernel = make_kernel(
-            self.kernel,
-            gamma=self.gamma,
-            degree=self.degree,
-            coef0=self.coef0,
-            X=X,
-            weights=repeats,
-        )
+        widths: dict[str, Any] = {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
+        kernel = make_kernel(self.kernel, **widths, X=X, weights=repeats)
         if monitor is None:
             monitor = progress_line(type(self).__name__) if self.verbose else Progress()
         counters = Counters()
         self.counters_ = counters if self.instrumented else None
-        shared: dict[str, Any] = {}
+        several, shared = len(self.classes_) > 2, dict[str, Any]()
 
         def build_oracle() -> KernelOracle:
             cache_bytes = int(self.cache_size * 2**20)
-            several = len(self.classes_) > 2
-            return KernelOracle(
-                kernel, X, self.dtype, cache_bytes, counters=counters, shared=several
-            )
+            return KernelOracle(kernel, X, self.dtype, cache_bytes, counters, shared=several)
 
         problem_digest = digest_of((X, y, weights)) if self.warm_start else ""
         kept = self._kept_states(problem_digest)
@@ -220,7 +179,6 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
             monitor.start(self.counters_)
             ends = self._solve_classes(problem_of, monitor_of, monitor)
             solutions = [solution for _, solution in ends]
-            several = len(self.classes_) > 2
             solution = together(solutions, len(self.classes_)) if several else solutions[0]
             monitor.finish(solution.n_iter, solution.model)
             self._take(solution)
@@ -392,16 +350,6 @@ class Solver(ClassifierMixin, BaseEstimator, ABC):
                 f"{self.classes_[0]}"
             )
         return X, y
-
-
-def _repeats(X: Matrix, sample_weight: Any) -> np.ndarray | None:
-    """The sample weights, checked; how often each point counts."""
-    if sample_weight is None:
-        return None
-    weights: np.ndarray = _check_sample_weight(
-        sample_weight, X, dtype=np.float64, copy=True, ensure_non_negative=True
-    )
-    return weights
 
 
 @hyperparameters

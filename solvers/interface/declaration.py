@@ -38,35 +38,25 @@ def hyperparameters(cls: type[Estimator]) -> type[Estimator]:
     Raises
     ------
     TypeError
-        For a default that is made anew for each instance, or a base whose ``__init__`` is written
-        by hand.
+        For a base whose ``__init__`` is written by hand.
     """
-    _check_bases(cls)
+    for base in cls.__mro__[:-1]:
+        if "__dataclass_fields__" in vars(base):
+            break
+        if "__init__" in vars(base):
+            raise TypeError(
+                f"{cls.__name__}: {base.__name__}.__init__ is written by hand; declare its "
+                "parameters with @hyperparameters, too, or leave the decorator out"
+            )
     doc = cls.__doc__
     dataclass(kw_only=True, eq=False, repr=False)(cls)
     for item in fields(cls):  # type: ignore[arg-type]
-        if item.default_factory is not MISSING:
-            raise TypeError(
-                f"{cls.__name__}.{item.name}: a default must be a constant such as None or (), "
-                "not a default_factory"
-            )
         if item.default is not MISSING:
             # A base that only has an attribute of this name may come earlier among the bases.
             setattr(cls, item.name, item.default)
     # None without docstrings (python -OO), where dataclass writes one of its own.
     cls.__doc__ = None if doc is None else _completed(cls, doc)
     return cls
-
-
-def _check_bases(cls: type) -> None:
-    for base in cls.__mro__[:-1]:
-        if "__dataclass_fields__" in vars(base):
-            return
-        if "__init__" in vars(base):
-            raise TypeError(
-                f"{cls.__name__}: {base.__name__}.__init__ is written by hand; declare its "
-                "parameters with @hyperparameters, too, or leave the decorator out"
-            )
 
 
 def _completed(cls: type, doc: str) -> str:

@@ -63,35 +63,20 @@ def _columns_named(X: Any) -> Iterator[None]:
         yield
     except (TypeError, ValueError) as error:
         # Names that differ from those of the fit are the first thing to tell.
-        reason = "" if "feature names" in str(error) else _without_numbers(X)
-        if not reason:
+        if "feature names" in str(error) or sparse.issparse(X) or np.ndim(X) != 2:
             raise
-        raise ValueError(reason) from None
-
-
-def _without_numbers(X: Any) -> str:
-    """The first column that holds text or dates, in words; empty if there is none."""
-    if sparse.issparse(X) or np.ndim(X) != 2:
-        return ""
-    values = np.asarray(X, dtype=object)
-    for name, column in zip(getattr(X, "columns", range(values.shape[1])), values.T, strict=True):
-        for row, value in enumerate(column):
-            if hasattr(value, "isoformat") or isinstance(value, np.datetime64 | np.timedelta64):
-                return f"column {name!r} holds dates or times: encode it as numbers"
-            if isinstance(value, str) and not _is_number(value):
-                return (
-                    f"column {name!r} holds text ({value!r} in row {row}): encode it as numbers, "
-                    "for example with sklearn.preprocessing.OneHotEncoder"
-                )
-    return ""
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+        columns = np.asarray(X, dtype=object).T
+        for name, column in zip(getattr(X, "columns", range(len(columns))), columns, strict=True):
+            if not any(isinstance(value, str) or hasattr(value, "isoformat") for value in column):
+                continue
+            try:
+                column.astype(np.float64)
+            except (TypeError, ValueError) as reason:
+                raise ValueError(
+                    f"column {name!r} holds no numbers ({reason}): encode it as numbers, for "
+                    "example with sklearn.preprocessing.OneHotEncoder"
+                ) from None
+        raise
 
 
 def check_finite(X: Matrix) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from difflib import get_close_matches
 from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any
@@ -109,12 +108,9 @@ def _class_of(header: dict[str, Any], cls: type[Any] | None) -> type[Any]:
             raise ValueError(f"it holds a {name}, not a {cls.__name__}")
         return cls
     if name not in entries():
-        near = "".join(
-            f"did you mean {n}? Otherwise " for n in get_close_matches(name, entries(), 1)
-        )
         raise ValueError(
-            f"it holds a {name}, which is no solver of marginbench: {near}"
-            f"give its class, load_solver(path, {name})"
+            f"it holds a {name}, which is no solver of marginbench: give its class, "
+            f"load_solver(path, {name})"
         )
     solver: type[Any] = getattr(import_module(entries()[name].module), name)
     return solver

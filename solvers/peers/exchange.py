@@ -95,14 +95,10 @@ def write_libsvm(solver: Solver, path: str | Path) -> None:
         For a model that LIBSVM does not have.
     """
     svc = to_svc(solver)
-    if (
-        svc.classes_.dtype.kind not in "fiub"
-        or (svc.classes_ != svc.classes_.astype("int32")).any()
-    ):
-        raise ValueError(
-            f"LIBSVM's labels are whole numbers of 32 bits, got {svc.classes_.tolist()}"
-        )
-    labels = [int(label) for label in svc.classes_]
+    classes = svc.classes_
+    if classes.dtype.kind not in "fiub" or (classes != classes.astype("int32")).any():
+        raise ValueError(f"LIBSVM's labels are whole numbers of 32 bits, got {classes.tolist()}")
+    labels = [int(label) for label in classes]
     kernel = svc.get_params()
     lines = ["svm_type c_svc", f"kernel_type {_NAMES[svc.kernel]}"]
     lines += [f"{name} {kernel[name]!r}" for name in kernel_class(svc.kernel).parameters()]
@@ -148,18 +144,14 @@ def read_libsvm(path: str | Path, n_features: int | None = None) -> Solver:
     if not mark or not all(lines) or lines[0][0] != "svm_type":
         raise ValueError(f"{path} is no model file of LIBSVM")
     values: dict[str, Any] = {name: rest for name, *rest in lines}
-    kinds = {written: name for name, written in _NAMES.items()}
-    kind = kinds.get(" ".join(values.get("kernel_type", [])))
     if values["svm_type"] not in (["c_svc"], ["nu_svc"]) or values.get("nr_class") != ["2"]:
         raise ValueError(f"{path} holds no classifier of two classes")
+    kind = next((n for n, given in _NAMES.items() if values.get("kernel_type") == [given]), None)
     if kind is None:
-        raise ValueError(f"{path} has none of the kernels {', '.join(kinds)}")
+        raise ValueError(f"{path} has none of the kernels {', '.join(_NAMES.values())}")
     try:
-        types = {"degree": int}
-        kernel: dict[str, Any] = {
-            name: types.get(name, float)(values[name][0])
-            for name in kernel_class(kind).parameters()
-        }
+        read, names = {"degree": int}, kernel_class(kind).parameters()
+        kernel: dict[str, Any] = {name: read.get(name, float)(values[name][0]) for name in names}
         labels, rho = [int(label) for label in values["label"]], float(values["rho"][0])
         points, coef = load_svmlight_file(BytesIO(vectors), n_features=n_features)
         if points.shape[0] != int(values["total_sv"][0]):

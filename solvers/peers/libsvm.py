@@ -15,7 +15,7 @@ from ..interface.convergence import short_of, without_convergence_warnings
 from ..interface.declaration import hyperparameters
 from ..interface.monitor import Monitor
 from ..interface.parameters import CachedKernelParameters, SoftMarginParameters, SolverParameters
-from ..interface.problem import Problem, Solution
+from ..interface.problem import Problem, Solution, SolveStatus
 from ..kernels import RBF, CallableKernel, Kernel, Linear, Polynomial, Precomputed
 from ..numeric.matrices import Matrix, as_dense
 from ..numeric.validation import check_positive, check_whole
@@ -73,14 +73,8 @@ class SVCSolver(Solver, SolverParameters, SoftMarginParameters, CachedKernelPara
     ) -> Solution:
         """The solution of the problem of these training points X by a class like SVC."""
         limit = min(limit, np.iinfo(np.int32).max)
-        svc = svc_class(
-            C=self.C,
-            shrinking=self.shrinking,
-            tol=self.tol,
-            cache_size=self.cache_size,
-            max_iter=limit,
-            **more,
-        )
+        common = {name: getattr(self, name) for name in ("C", "shrinking", "tol", "cache_size")}
+        svc = svc_class(**common, max_iter=limit, **more)
         with without_convergence_warnings():
             svc.fit(X, problem.y[index])
         coef = np.zeros(problem.n)
@@ -88,10 +82,9 @@ class SVCSolver(Solver, SolverParameters, SoftMarginParameters, CachedKernelPara
         model = problem.expansion(coef, float(svc.intercept_[0]))
         n_iter = int(np.ravel(svc.n_iter_)[0])
         # Neither library tells by how much.
-        shortfall = short_of(
-            f"after {n_iter} iterations a pair may violate the conditions by more", self.tol
-        )
-        return Solution(model, n_iter, "budget" if n_iter >= limit else "converged", shortfall)
+        words = f"after {n_iter} iterations a pair may violate the conditions by more"
+        status: SolveStatus = "budget" if n_iter >= limit else "converged"
+        return Solution(model, n_iter, status, short_of(words, self.tol))
 
 
 @register("svm")

@@ -99,7 +99,7 @@ SVM = Case(
     """,
 )
 CELLS = Case(
-    *("feasibility", "method", "MPLFP", "_iterate"),
+    *("feasibility", "method", "MPLFP", "_iterates"),
     "problem found phi_lo phi_up",
     """
     [[cell]]
@@ -112,7 +112,7 @@ CELLS = Case(
     """,
 )
 IMAGES = Case(
-    *("feasibility", "method", "MPKFP", "_iterate"),
+    *("feasibility", "method", "MPKFP", "_iterates"),
     "problem fingerprint gamma validation tuning_s train_error test_error",
     """
     [[images]]

@@ -149,6 +149,16 @@ def test_sparse_arff_is_its_dense_form(here):
     np.testing.assert_array_equal(dense.X_train, [[0, 0, 1], [2, 1, 0]])
 
 
+def test_declarations_of_arff(here):
+    Path("x.arff").write_text(
+        "@attribute 'a job'{' clerk', \" poet\"}\n@ATTRIBUTE\t''\tinteger [0,30]\n"
+        '@attribute "" real\n@attribute y {n,p}\n@data\n'
+        "' clerk',1.5,7,n\n' poet',2,8,p\n' poet',3,9,n\n' clerk',4,1,p\n"
+    )
+    data = load("x.arff", {"test": "last 2", "scale": "none"})
+    np.testing.assert_array_equal(data.X_train, [[1, 0, 1.5, 7], [0, 1, 2, 8]])
+
+
 def test_a_folder_with_a_training_and_a_test_file(frame, here):
     (here / "people").mkdir()
     frame[:40].to_csv("people/train.csv", index=False)

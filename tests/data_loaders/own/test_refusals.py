@@ -101,6 +101,7 @@ def test_no_row_without_a_missing_value(refusal):
         ({"header": False}, "x.csv, line 1: column 'column 1' is 'age', above numbers alone; if"),
         ({"taget": "y"}, "x.csv: unknown option 'taget' (did you mean 'target'?)"),
         ({"format": "libsvm"}, "x.csv, line 1: label 'age,job,y' is not an integer of at most "),
+        ({"drop": "age", "numeric": "age"}, "x.csv: column 'age' is in drop and in numeric"),
         ({"format": "arff"}, "x.csv, line 5: '64,b,yes' is not ARFF of numbers"),
         ({"format": "parquet"}, "x.csv: not a Parquet file that can be read ("),
         ({"format": "npz"}, "x.csv: not a NumPy file of arrays of numbers and texts ("),
@@ -108,6 +109,11 @@ def test_no_row_without_a_missing_value(refusal):
 )
 def test_options(refusal, options, message):
     assert refusal(GOOD, **options).startswith(message)
+
+
+def test_columns_of_numbers_are_not_for_sparse_rows(refusal):
+    message = refusal("1 1:2\n-1 1:3\n", format="libsvm", numeric="label")
+    assert message == "x.csv: sparse rows hold numbers alone; remove numeric"
 
 
 TWO = "@attribute a numeric\n@attribute y {n,p}\n@data\n"
@@ -123,6 +129,9 @@ TWO = "@attribute a numeric\n@attribute y {n,p}\n@data\n"
         ("x.arff", TWO + "1,n\n2,q\n", "x.arff, line 5: '2,q' is not ARFF"),
         ("x.arff", TWO + "{0 1}\n{2 p, 0 2}\n", "x.arff, line 5: '{2 p, 0 2}' is not ARFF"),
         ("x.arff", TWO + "1\n", "x.arff, line 4: '1' is not ARFF"),
+        ("x.arff", TWO + "1,n\n\n1_000,p\n", "x.arff, line 6: '1_000,p' is not ARFF"),
+        ("x.arff", TWO + "1,n\nNaN,p\n", "x.arff, line 5: 'NaN,p' is not ARFF"),
+        ("x.arff", TWO + "{0 1,0 2,1 p}\n", "x.arff, line 4: '{0 1,0 2,1 p}' is not ARFF"),
         ("x.txt", "1 1:2\n0.5 1:1\n", "x.txt, line 2: label '0.5' is not an integer of at most"),
         ("x.txt", "1 1:2\n-1 0:1\n", "x.txt, line 2: '0:1' is not an index from 1 to"),
         ("x.xlsx", "", "x.xlsx: the format of '.xlsx' is not known; set format, or rename it"),

@@ -1,9 +1,8 @@
-"""Mirror prox for columns and cones: bounds, costs, and optima of an interior-point method."""
+"""Mirror prox for columns and cones: bounds, costs, and optima between proven bounds."""
 
 import math
 import tracemalloc
 
-import clarabel
 import numpy as np
 import pytest
 from scipy import sparse
@@ -13,23 +12,24 @@ from marginbench.solvers import (
     MPCFP,
     MPKFP,
     MPLFP,
+    SPCT,
     FeasibilityProblem,
     Orthant,
     PositiveSemidefinite,
     SecondOrder,
     check_certificate,
 )
-from marginbench.solvers.feasibility.passes import smooth
 
 #: Columns that an epsilon-solution, 0 in the hull, is found for.
 INSEPARABLE = lap(6, 80, seed=3).A
 
 
+@pytest.mark.parametrize("method", [MPLFP, SPCT])
 @pytest.mark.parametrize("shape", [(9, 701), (130, 300)])
-def test_the_storage_of_A_does_not_matter(shape):
+def test_the_storage_of_A_does_not_matter(shape, method):
     A = ldfp(*shape, seed=4).A
     A[:, ::3] *= -1
-    method = MPLFP(max_iter=40, stop="gap", tol=0.0)
+    method = method(max_iter=40, stop="gap", tol=0.0)
     expected = method.solve(A)
     for given in (np.asfortranarray(A), sparse.csr_matrix(A), np.repeat(A, 2, axis=0)[::2]):
         result = method.solve(given)
@@ -121,80 +121,64 @@ def conic_data(cones, lift, m=5):
     return np.hstack(blocks)
 
 
-def clarabel_value(A, cones):
-    """max t subject to A'y - t e in the cone and ||y|| <= 1, by an interior-point method."""
-    m = A.shape[0]
-    rows = [np.vstack((np.zeros(m + 1), np.eye(m, m + 1)))]
-    offsets = [np.eye(1, m + 1)[0]]
-    kinds = [clarabel.SecondOrderConeT(m + 1)]
-    first = 0
-    for cone in cones:
-        part = A[:, first : first + cone.size].T
-        first += cone.size
+def pieces(p, cones):
+    """Each cone with its part of p."""
+    return zip(cones, np.split(p, np.cumsum([cone.size for cone in cones])[:-1]), strict=True)
+
+
+def by_definition(p, cones):
+    """The least of <x, p> over the base, and <e, p>."""
+    least, total = [], 0.0
+    for cone, part in pieces(p, cones):
         if isinstance(cone, Orthant):
-            e, kind = np.ones(cone.n), clarabel.NonnegativeConeT(cone.n)
+            least, total = [*least, part.min()], total + part.sum()
         elif isinstance(cone, SecondOrder):
-            # The bound of the norm comes first.
-            part = np.roll(part, 1, axis=0)
-            e, kind = np.eye(1, cone.n)[0], clarabel.SecondOrderConeT(cone.n)
+            least, total = [*least, part[-1] - np.linalg.norm(part[:-1])], total + part[-1]
         else:
-            i, j = np.array([(i, j) for j in range(cone.n) for i in range(j + 1)]).T
-            scale = np.where(i == j, 1.0, math.sqrt(2))
-            part = part[i * cone.n + j] * scale[:, None]
-            e, kind = np.where(i == j, 1.0, 0.0), clarabel.PSDTriangleConeT(cone.n)
-        rows.append(np.column_stack((part, -e)))
-        offsets.append(np.zeros(len(e)))
-        kinds.append(kind)
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    solution = clarabel.DefaultSolver(
-        sparse.csc_matrix((m + 1, m + 1)),
-        -np.eye(1, m + 1, m)[0],
-        sparse.csc_matrix(-np.vstack(rows)),
-        np.concatenate(offsets),
-        kinds,
-        settings,
-    ).solve()
-    assert str(solution.status) == "Solved"
-    return -solution.obj_val
+            matrix = part.reshape(cone.n, cone.n)
+            least, total = [*least, np.linalg.eigvalsh(matrix)[0]], total + np.trace(matrix)
+    return min(least), total
 
 
 def conic_bound(A, cones):
     """Bound on t times the residual, from the definitions of the two geometries' constants."""
     if len(cones) == 1 and isinstance(cones[0], SecondOrder):
         return np.linalg.norm(A[:, :-1], 2)
-    rank, lipschitz, first = 0, 0.0, 0
-    for cone in cones:
-        part = A[:, first : first + cone.size]
-        first += cone.size
+    rank, norms = 0, []
+    for cone, rows in pieces(A.T, cones):
+        rank += 2 if isinstance(cone, SecondOrder) else cone.n
         if isinstance(cone, Orthant):
-            rank, norm = rank + cone.n, np.linalg.norm(part, axis=0).max()
+            norms.append(np.linalg.norm(rows, axis=1).max())
         elif isinstance(cone, SecondOrder):
-            rank, norm = rank + 2, np.linalg.norm(part[:, :-1], 2) + np.linalg.norm(part[:, -1])
+            norms.append(np.linalg.norm(rows[:-1], 2) + np.linalg.norm(rows[-1]))
         else:
-            squares = sum(row.reshape(cone.n, cone.n) @ row.reshape(cone.n, cone.n) for row in part)
-            rank, norm = rank + cone.n, math.sqrt(np.linalg.eigvalsh(squares)[-1])
-        lipschitz = max(lipschitz, norm)
-    return math.sqrt(2 * math.log(rank)) * lipschitz
+            squares = sum(M @ M for M in rows.T.reshape(-1, cone.n, cone.n))
+            norms.append(math.sqrt(np.linalg.eigvalsh(squares)[-1]))
+    return math.sqrt(2 * math.log(rank)) * max(norms)
 
 
 @pytest.mark.parametrize("lift", [0.0, 3.0])
 @pytest.mark.parametrize("cones", CONES.values(), ids=CONES)
-def test_cones_have_the_value_that_an_interior_point_method_finds(cones, lift):
-    A = conic_data(cones, lift)
-    value, bound = clarabel_value(A, cones), conic_bound(A, cones)
+def test_cones_have_the_value_that_weak_duality_brackets(cones, lift):
+    A, bound = conic_data(cones, lift), conic_bound(conic_data(cones, lift), cones)
     problem = FeasibilityProblem.conic(A, cones)
     result = MPCFP(max_iter=400, tol=0.0, stop="gap", history=1).solve(problem)
+    low, up = by_definition(A.T @ result.y, cones)[0], np.linalg.norm(A @ result.x)
+    least, total = by_definition(result.x, cones)
+    assert least >= -1e-12
+    assert total == pytest.approx(1, abs=1e-12)
+    assert np.linalg.norm(result.y) <= 1 + 1e-12
+    assert (result.phi_lo, result.phi_up) == pytest.approx((low, up), abs=1e-12)
     for point in result.history:
-        assert point.phi_lo <= value + 1e-7
-        assert point.phi_up >= value - 1e-7
+        assert point.phi_lo <= up + 1e-12
+        assert point.phi_up >= low - 1e-12
         assert point.residual * point.iteration <= bound * (1 + 1e-12)
     assert result.counters.matvecs == 1600
     verdict = check_certificate(problem, result)
     assert verdict.valid, verdict.reasons
     certified = MPCFP(tol=0.05).solve(problem)
     none = "inseparable" if cones == [Orthant(12)] else "margin_at_most_tol"
-    assert certified.status == ("separable" if value > 1e-6 else none)
+    assert certified.status == ("separable" if low > 0 else none)
     assert check_certificate(problem, certified).valid
 
 
@@ -204,19 +188,3 @@ def test_one_positive_sum_over_two_bases_proves_nothing():
     result = MPCFP(tol=1e-3).solve(FeasibilityProblem.conic(np.array([[1.0, -0.5]]), cones))
     assert result.status == "inseparable"
     np.testing.assert_allclose(result.x, [1 / 3, 2 / 3], atol=1e-3)
-
-
-@pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("mu", [10.0, 1e-3, 1e-12])
-def test_smoothed_weights_are_the_softmax(order, mu):
-    rng = np.random.default_rng(550)
-    A, y = np.asarray(rng.standard_normal((5, 50)), order=order), rng.standard_normal(5)
-    weights, images = np.empty(50), np.empty((1, 5))
-    low = smooth(A, y[None], mu, weights, images, 8)
-    s = y @ A
-    expected = np.exp(-(s - s.min()) / mu)
-    np.testing.assert_allclose(low, s.min(), rtol=1e-14)
-    # An exponent of size s / mu carries an error of that size times the rounding unit.
-    atol = 1e-14 * max(1.0, np.ptp(s) / mu) if mu > 1e-9 else 1e-3
-    np.testing.assert_allclose(weights, expected / expected.sum(), rtol=0, atol=atol)
-    np.testing.assert_allclose(images[0], A @ weights, rtol=0, atol=1e-12)

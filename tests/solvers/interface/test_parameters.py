@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import pickle
 import re
-from dataclasses import field
 from pathlib import Path
 from typing import ClassVar
 
@@ -92,12 +91,6 @@ class Plain(Solver):
 
 
 def test_what_cannot_be_declared_is_refused():
-    with pytest.raises(TypeError, match=r"Fresh\.items: a default must be a constant"):
-
-        @hyperparameters
-        class Fresh(BaseEstimator):
-            items: list = field(default_factory=list)
-
     with pytest.raises(TypeError, match=r"Mixed: Plain\.__init__ is written by hand"):
 
         @hyperparameters

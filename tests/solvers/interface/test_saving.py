@@ -128,7 +128,6 @@ FOREIGN = {
     r"it is in format 2 of marginbench '\d.*reads format 1: save": lambda h: h.update(version=2),
     "says that it is a 'song'": lambda h: h.update(format="song"),
     "holds a os.system, which is no solver": lambda h: h.update({"class": "os.system"}),
-    "holds a SMOO.*did you mean SMO": lambda h: h.update({"class": "SMOO"}),
     "'other'": lambda h: h["parameters"].update(other=1),
     "format": lambda h: h.clear(),
 }
