@@ -358,6 +358,12 @@ def undrawn(monkeypatch):
 
 
 @pytest.fixture
+def unwritten(monkeypatch):
+    """For tests of what is printed: the page is a line."""
+    monkeypatch.setattr("marginbench.reports.page.render", lambda results, command: "<p>page!\n")
+
+
+@pytest.fixture
 def visit(browser):
     """Opens a page; what it complains about and asks for is checked when the test ends."""
     contexts, complaints, requests = [], [], []
