@@ -229,8 +229,9 @@ def test_a_file_that_cannot_be_imported_ends_the_command(tmp_path, first, limit,
 
 
 @pytest.mark.parametrize("name", study_names())
-def test_every_shipped_study_can_be_planned(name):
+def test_every_shipped_study_is_described_and_can_be_planned(name):
     study = select(load_study(name), seeds=1)
+    assert (study.name, bool(study.title and study.description.strip())) == (name, True)
     kind = kind_named(study.kind)
     facts = preflight(study, FakeExecutor(), lambda line: None)
     runs = kind.plan(study, facts)

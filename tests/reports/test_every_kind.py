@@ -10,7 +10,6 @@ from types import SimpleNamespace
 import pytest
 
 from marginbench import report
-from marginbench.harness.errors import StorageError
 from marginbench.harness.results.journal import Journal
 from marginbench.reports.command import write_report
 from marginbench.reports.results import load_results
@@ -125,18 +124,3 @@ def test_hostile_names_are_text(record, make, write_results, capsys):
     assert "\u202e" not in text  # which would reorder what stands around it
     assert make.page(path).text.count(HOSTILE.replace("\u202e", r"\u202e")) > 8
     assert "[bold]" in capsys.readouterr().out
-
-
-def test_a_failed_write_leaves_the_old_page(make, write_results, monkeypatch):
-    folder = write_results([make.method_record("t", "A", 0)])
-    path = report(folder, "first")
-    before, files = path.read_bytes(), set(folder.iterdir())
-
-    def refuse(*_):
-        raise OSError("disk full")
-
-    monkeypatch.setattr("os.replace", refuse)
-    with pytest.raises(StorageError, match="disk full"):
-        report(folder, "second")
-    assert path.read_bytes() == before
-    assert set(folder.iterdir()) == files
