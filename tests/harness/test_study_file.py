@@ -80,16 +80,6 @@ def mistakes(text):
     return [(int(m[1]) if m[1] else None, m[2]) for m in matches if m]
 
 
-def test_a_study_is_read_with_its_defaults_as_python_builds_it():
-    study = parse(VALID)
-    assert study.task == (Task(dataset="digits", label="digits", gamma=0.1, C=10.0),)
-    assert study.solver == (SolverEntry(name="SMO", label="SMO"),)
-    assert (study.seeds, study.budget.timeout, study.budget.memory) == (2, 5.0, 4096.0)
-    task, solver = {"dataset": "digits", "gamma": 0.1, "C": 10.0}, {"name": "SMO"}
-    budget = {"timeout": 5.0}
-    assert study == Study(name="mine", seeds=2, budget=budget, task=[task], solver=[solver])
-
-
 def test_width_and_C_come_from_the_dataset_where_they_are_left_out():
     task, source = parse(VALID.replace("gamma = 0.1\nC = 10", "")).task[0], find("digits")
     assert (task.gamma, task.C) == (source.default_gamma, source.default_C)
