@@ -152,6 +152,23 @@ def in_this_process(monkeypatch):
     monkeypatch.setattr("marginbench.harness.execution.runner.LocalPool", Here)
 
 
+@pytest.fixture
+def command(capsys):
+    """Calls the command in this process: exit code, output and errors; ``page`` writes pages."""
+    from marginbench.harness.cli.app import build_app, run_app
+    from marginbench.reports.command import add_commands, write_report
+
+    def call(*words, page=write_report):
+        app = build_app(page)
+        add_commands(app)
+        with pytest.raises(SystemExit) as ended:
+            run_app(app, [str(word) for word in words])
+        output = capsys.readouterr()
+        return int(ended.value.code or 0), output.out, output.err
+
+    return call
+
+
 @pytest.hookimpl(wrapper=True, optionalhook=True)
 def pytest_benchmark_group_stats():
     """In the table of a group, a row is named by the test's last parameter alone."""

@@ -1,12 +1,12 @@
-"""Do the tests notice a wrong operator? Change one at a time, and run the module's own tests.
+"""Do the tests notice a wrong operator? Change one at a time, and run the tests of its folder.
 
     python tests/mutation.py --seed 1 --count 30 --module solvers/kernels/oracle.py data_loaders
 
 Draws single changes of the pure-Python code (a comparison, a sum or product, ``and``/``or``,
 ``not``, 0 and 1, ``True``, ``min`` and ``max``), makes each in a copy of the checkout in a
-temporary folder, and runs the tests of the changed module there. A change is found if they fail or
-run out of time. Prints a line for each change and the percentage that was found; the exit code is
-1 if some were not. The same seed draws the same changes of the same code.
+temporary folder, and runs the quick tests of the module's folder there. A change is found if they
+fail or run out of time. Prints a line for each change and the percentage that was found; the exit
+code is 1 if some were not. The same seed draws the same changes of the same code.
 """
 
 from __future__ import annotations
@@ -22,16 +22,13 @@ import sys
 import tempfile
 import time
 import tokenize
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 #: The folders that install as parts of the package ``marginbench``. ``tests/`` mirrors them.
 PACKAGES = ("data_loaders", "solvers", "harness", "reports")
-TESTS = sorted((ROOT / "tests").rglob("test_*.py"))
 #: Functions with these decorators are compiled: another operator there costs a compilation.
 COMPILED = {"njit", "jit", "vectorize", "guvectorize", "compiled", "intrinsic", "overload"}
 
@@ -146,48 +143,10 @@ def changes_of(path: Path) -> list[Change]:
     return finder.changes
 
 
-@cache
-def imports_of(test: Path) -> set[str]:
-    """The names of all modules that a test file imports, and of what it imports from them."""
-    names: set[str] = set()
-    for node in ast.walk(ast.parse(test.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            names.update(each.name for each in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            names.update(f"{node.module}.{each.name}" for each in node.names)
-            names.add(node.module or "")
-    return names
-
-
-def tests_of(path: Path) -> list[str]:
-    """The test files of a module, relative to the root: those of its name and those that import it.
-
-    If its folder has none of its name, they are also all of those in the folder, and if there are
-    none at all, all at the top of its package.
-    """
-    inside = path.relative_to(ROOT)
-    module = ".".join(("marginbench", *inside.with_suffix("").parts)).removesuffix(".__init__")
-    below = [test for test in TESTS if ROOT / "tests" / inside.parts[0] in test.parents]
-    named = [test for test in below if test.name == f"test_{inside.stem}.py"]
-    beside = [test for test in below if test.parent == ROOT / "tests" / inside.parent]
-    importing = [test for test in below if module in imports_of(test)]
-    same = [test for test in named if test in beside]
-    found = [*same, *importing] if same else [*named, *importing, *beside]
-    found = found or [test for test in below if test.parents[1] == ROOT / "tests"]
-    return [test.relative_to(ROOT).as_posix() for test in dict.fromkeys(found)]
-
-
-def modules_of(names: Iterable[str]) -> Iterator[Path]:
-    """The modules that have tests, in files and folders of these names."""
-    for name in names:
-        start = ROOT / name
-        if not start.exists():
-            raise SystemExit(f"no module or folder {name!r} in {ROOT}")
-        for path in sorted(start.rglob("*.py")) if start.is_dir() else [start]:
-            if tests_of(path):
-                yield path
-            elif path == start:
-                raise SystemExit(f"{name} has no tests")
+def tests_of(path: Path) -> str:
+    """The folder with the tests of a module: that of its own folder, or of the next one above."""
+    above = (Path("tests") / folder for folder in path.relative_to(ROOT).parents)
+    return next(folder.as_posix() for folder in above if (ROOT / folder).is_dir())
 
 
 def copy_checkout(folder: Path) -> None:
@@ -234,7 +193,11 @@ def main() -> int:
     parser.add_argument("--timeout", type=float, default=300.0, help="seconds for each change")
     options = parser.parse_args()
 
-    sites = [change for path in modules_of(options.module) for change in changes_of(path)]
+    paths = [ROOT / name for name in options.module]
+    if missing := [str(path) for path in paths if not path.exists()]:
+        parser.error(f"no module or folder {', '.join(missing)}")
+    modules = [found for path in paths for found in (sorted(path.rglob("*.py")) or [path])]
+    sites = [change for path in modules for change in changes_of(path)]
     drawn = random.Random(options.seed).sample(sites, min(options.count, len(sites)))
     print(f"{len(drawn)} of {len(sites)} possible changes, seed {options.seed}", flush=True)
     n_found = 0
@@ -242,7 +205,7 @@ def main() -> int:
         copy = Path(folder) / "checkout"
         copy_checkout(copy)
         link_package(copy)
-        every = sorted({test for change in drawn for test in tests_of(change.path)})
+        every = sorted({tests_of(change.path) for change in drawn})
         # Compiles what the tests need, too, outside the time for a change.
         if not passes(copy, every, len(drawn) * options.timeout):
             raise SystemExit(f"these tests do not pass as they are: {' '.join(every)}")
@@ -251,7 +214,7 @@ def main() -> int:
             target = copy / change.path.relative_to(ROOT)
             target.write_text(change.apply(text), encoding="utf-8")
             started = time.monotonic()
-            found = not passes(copy, tests_of(change.path), options.timeout)
+            found = not passes(copy, [tests_of(change.path)], options.timeout)
             target.write_text(text, encoding="utf-8")
             n_found += found
             word = "found    " if found else "UNNOTICED"

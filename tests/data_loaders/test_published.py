@@ -68,18 +68,6 @@ def test_text_files_as_published(offered, name, files, shape, entries, labels):
     assert data.y_test.tolist() == labels
 
 
-def test_cod_rna(offered):
-    line = b"%+d 1:-0.5 8:%d\n"
-    train = b"".join(line % ((-1) ** k, k) for k in range(1, 9))
-    source = offered("cod-rna", train, line % (1, 100) + line % (-1, 1))
-    data = load(source)
-    assert data.X_train[:, 7].tolist() == pytest.approx(np.linspace(-1, 1, 8))
-    assert data.X_test[:, 7].tolist() == pytest.approx([2 * 99 / 7 - 1, -1])
-    assert (data.X_train[:, :7] == 0).all()  # constant in the training part
-    as_published = load(source, {"scale": "none"})
-    assert as_published.X_test[:, [0, 7]].tolist() == [[-0.5, 100], [-0.5, 1]]
-
-
 @pytest.mark.parametrize(
     ("labels", "complaint"),
     [

@@ -2,7 +2,6 @@
 
 import math
 import re
-from functools import partial
 
 import numpy as np
 import pytest
@@ -20,7 +19,6 @@ from marginbench.data_loaders import (
     verify,
 )
 from marginbench.data_loaders.content import Content, Part
-from marginbench.data_loaders.parameters import check
 
 from .conftest import refused
 
@@ -91,45 +89,6 @@ def test_a_source_has_a_name_fit_for_a_file(tiny, name):
 
 
 # Parameters
-
-CLASSES = np.arange(12) % 3
-
-
-@pytest.fixture
-def classes(tiny):
-    """A source of three classes; nothing is read from files."""
-    X = np.eye(12, dtype=np.float32) * 255
-    made = Content(Part(X, CLASSES), Part(X, CLASSES))
-    return tiny(
-        files=(),
-        read=lambda files, params: made,
-        transform=transforms.images,
-        parameters={"positive": 2},
-        check_parameters=partial(check, "tiny", {"positive": (0, 1, 2, "none")}, {}),
-    )
-
-
-def test_each_choice_of_the_positive_class_has_its_own_file(classes):
-    default, zero = load(classes), load(classes, {"positive": 0.0})
-    every = load(classes, {"positive": "none"})
-    assert (default.params, repr(zero.params)) == ({"positive": 2}, "{'positive': 0}")
-    np.testing.assert_array_equal(default.y_train, np.where(CLASSES == 2, 1, -1))
-    np.testing.assert_array_equal(zero.y_train, np.where(CLASSES == 0, 1, -1))
-    np.testing.assert_array_equal(zero.X_train, np.eye(12))
-    np.testing.assert_array_equal(every.y_test, CLASSES)
-    assert every.y_test.dtype == np.int64
-    assert len({default.fingerprint, zero.fingerprint, every.fingerprint}) == 3
-    assert verify(classes, {"positive": 0}).state == "ok"
-    assert verify(classes, {"positive": 1}).state == "missing"
-
-
-@pytest.mark.parametrize("value", [3, True, None, float("nan"), "2", np.array([1, 2]), "None"])
-def test_other_values_are_refused(classes, value):
-    hint = " (did you mean 'none'?)" if isinstance(value, str) and value == "None" else ""
-    assert refused(classes.resolve, {"positive": value}) == (
-        f"tiny: positive must be one of 0, 1, 2, 'none', got {value!r}{hint}"
-    )
-
 
 # From raw content to what solvers see
 

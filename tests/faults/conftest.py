@@ -84,8 +84,9 @@ class Place:
         environment = self.environment | options.pop("env", {})
         # Where these tests run in the background of a script, Ctrl-C is ignored.
         handler = options.pop("interrupts", signal.default_int_handler)
+        program = options.pop("program", ("-m", "marginbench"))
         return subprocess.Popen(
-            [sys.executable, "-m", "marginbench", *arguments],
+            [sys.executable, *program, *arguments],
             cwd=self.folder,
             env=environment,
             text=True,

@@ -37,7 +37,7 @@ def zipped(data):
     return buffer.getvalue()
 
 
-def bomb(kind, n_mib=80):
+def bomb(kind, n_mib=40):
     """A small file that expands to so many MiB of zeros."""
     if kind in PACK:
         return PACK[kind](bytes(MIB)) * n_mib  # streams in a row are one file
@@ -59,7 +59,7 @@ def n_read(file, block=MIB):
 
 @pytest.mark.parametrize("kind", [*PACK, "zip", "gz in zip", "xz in zip"])
 def test_a_bomb_is_stopped_exactly_at_the_limit_and_before_it_takes_memory(tmp_path, kind):
-    file = local(tmp_path / "it", kind, bomb(kind), max_bytes=64 * MIB)
+    file = local(tmp_path / "it", kind, bomb(kind), max_bytes=32 * MIB)
     assert file.path.stat().st_size < MIB // 4
     tracemalloc.start()
     try:
@@ -68,7 +68,7 @@ def test_a_bomb_is_stopped_exactly_at_the_limit_and_before_it_takes_memory(tmp_p
     finally:
         tracemalloc.stop()
     assert message == (
-        f"{file.path}: expands to more than {64 * MIB} bytes; if you trust the file, set "
+        f"{file.path}: expands to more than {32 * MIB} bytes; if you trust the file, set "
         "MARGINBENCH_MAX_FILE_BYTES to a higher limit"
     )
     assert peak < 16 * MIB

@@ -58,6 +58,24 @@ def test_an_interrupted_study_has_a_page_and_resumes(place):
     assert kept <= set(Journal(results).current.values())
 
 
+def test_a_second_interrupt_ends_the_report_at_once(place):
+    place.write_study(epochs=1500, seeds=9)
+    # The command, with a page that is never written.
+    (place.folder / "command.py").write_text(
+        "import time\n"
+        "from marginbench.harness.cli.app import build_app, run_app\n"
+        "run_app(build_app(lambda *results, **options: time.sleep(600)))\n"
+    )
+    process = place.start("run", "small.toml", program=["command.py"])
+    wait_for(lambda: Journal(place.folder / "results" / "small").entries)
+    process.send_signal(signal.SIGINT)
+    while "writing the report" not in process.stderr.readline():
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    ended = place.end(process)
+    assert (ended.code, ended.err) == (130, "marginbench: interrupted\n")
+
+
 def test_where_interrupts_are_ignored_they_remain_so(place):
     """As under ``nohup``, or in the background of a script."""
     process = place.start("solvers", interrupts=signal.SIG_IGN)

@@ -10,7 +10,7 @@ import pytest
 
 from marginbench.harness.results.journal import Journal
 
-from .conftest import LONG, numbers, wait_for
+from .conftest import LONG, numbers
 
 pytestmark = pytest.mark.slow
 
@@ -77,23 +77,6 @@ def test_each_write_may_fail_and_the_command_resumes(place, undisturbed, seed):
     assert (results / "report.html").read_text(encoding="utf-8").rstrip().endswith("</html>")
 
 
-@pytest.mark.parametrize("what", ["results", "records"] if LONG else ["results"])
-def test_a_folder_removed_while_a_study_runs(place, what):
-    place.write_study(epochs=3000)
-    results = place.folder / "results" / "small"
-    process = place.start("run", "small.toml")
-    wait_for(lambda: Journal(results).entries)
-    gone = results if what == "results" else results / "journal"
-    gone.rename(place.folder / "elsewhere")
-    said = complaint(place.end(process))
-    assert said.startswith("marginbench: results/small/journal/")
-    assert said.endswith("make its folder, or run the same command again")
-    assert not list(place.folder.glob("results/**/*.jsonl"))
-    place.write_study(epochs=3)
-    assert place.command("run", "small.toml").code == 0
-    assert len(numbers(results)) == 3
-
-
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no /dev/full")
 def test_an_output_that_takes_nothing(place):
     with open("/dev/full", "w") as full:
@@ -101,10 +84,3 @@ def test_an_output_that_takes_nothing(place):
             "marginbench: the output: cannot be read or written (No space left on device); make "
             "room there or allow writing, then run the same command again"
         )
-
-
-def test_a_cache_that_cannot_be_written(place):
-    (place.folder / "cache").write_text("a file")
-    said = complaint(place.command("run", "small.toml"))
-    assert "cannot write to the cache folder" in said
-    assert not list(place.folder.glob("results/small/journal/*"))

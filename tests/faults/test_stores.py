@@ -1,15 +1,13 @@
-"""Studies on S3, as moto's server plays it, with a proxy before it that fails as servers do.
+"""Studies on S3, as moto's server plays it, which fails as servers do.
 
 Whatever happens on the way, the records are those of a local run. The long form
 (MARGINBENCH_FAULTS=long) has more sequences of faults.
 """
 
-import contextlib
-import http.client
+import itertools
 import os
+import socket
 import threading
-import time
-from http.server import BaseHTTPRequestHandler
 
 import pytest
 
@@ -24,7 +22,6 @@ from marginbench.harness.results.stores import (
 )
 from marginbench.solvers.numeric.compiling import cache_folder
 
-from ..data_loaders.conftest import serving
 from ..harness.answers import InProcess
 from ..harness.conftest import board_study
 from .conftest import LONG, numbers
@@ -32,85 +29,37 @@ from .conftest import LONG, numbers
 WHY = "of the extra 'cloud' and the group 'dev'"
 boto3 = pytest.importorskip("boto3", reason=WHY)
 pytest.importorskip("obstore", reason=WHY)
-moto = pytest.importorskip("moto.server", reason="moto[s3] plays S3, from the group 'dev'")
+moto = pytest.importorskip(
+    "moto.moto_server.threaded_moto_server", reason="moto[s3] plays S3, from the group 'dev'"
+)
 
 pytestmark = pytest.mark.slow
 BUCKET = "studies"
 
 
-class Proxy(BaseHTTPRequestHandler):
-    """Passes requests on to a server, or fails in a way that the test chooses."""
-
-    protocol_version = "HTTP/1.1"
-
-    def handle_any(self):
-        site = self.server.site
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        with site.lock:
-            site.requests.append((self.command, self.path))
-            fault = site.choose(len(site.requests), self.command, self.path)
-        with contextlib.suppress(OSError):
-            if fault == "503":
-                self._answer(503, {}, b"<Error><Code>SlowDown</Code></Error>")
-                return
-            if fault == "slow":
-                time.sleep(0.5)
-            status, headers, content = self._passed_on(site.port, body)
-            self.close_connection = fault in ("lost", "cut")
-            if fault != "lost":
-                sent = content[: len(content) // 2] if fault == "cut" else content
-                self._answer(status, {"Content-Length": str(len(content))} | headers, sent)
-
-    do_GET = do_PUT = do_POST = do_HEAD = do_DELETE = handle_any
-
-    def _passed_on(self, port, body):
-        server = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
-        server.request(self.command, self.path, body, dict(self.headers))
-        found = server.getresponse()
-        content = found.read()
-        kept = {k: v for k, v in found.headers.items() if k.lower() not in _OF_A_CONNECTION}
-        if self.command == "HEAD":
-            kept["Content-Length"] = found.headers.get("Content-Length", "0")
-        server.close()
-        return found.status, kept, content
-
-    def _answer(self, status, headers, content):
-        self.send_response(status)
-        for name, value in ({"Content-Length": str(len(content))} | headers).items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, *args):
-        """Say nothing."""
-
-
-_OF_A_CONNECTION = {"connection", "content-length", "transfer-encoding", "server", "date"}
-
-
 class Site:
-    """S3 on this machine, behind the proxy."""
+    """S3 on this machine, whose answers fail in the way that the test chooses."""
 
-    def __init__(self, port):
-        self.port, self.requests, self.lock = port, [], threading.Lock()
+    def __init__(self, application):
+        self.application, self.numbers = application, itertools.count(1)
         self.choose = in_turn({}, 1)
 
-    def client(self):
-        """S3 past the proxy."""
-        return boto3.client("s3", endpoint_url=f"http://127.0.0.1:{self.port}")
+    def __call__(self, environ, start_response):
+        method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
+        fault = self.choose(next(self.numbers), method, path)
+        if fault == "503":
+            start_response("503 Slow Down", [("Content-Length", "0")])
+            return []
+        content = b"".join(self.application(environ, start_response))
+        if fault == "lost":
+            # It was done, and nobody hears of it.
+            environ["werkzeug.socket"].shutdown(socket.SHUT_RDWR)
+        return [content[: len(content) // 2] if fault == "cut" else content]
 
     def names(self, folder):
-        found = self.client().list_objects_v2(Bucket=BUCKET, Prefix=f"{folder}/")
+        self.choose = in_turn({}, 1)
+        found = boto3.client("s3").list_objects_v2(Bucket=BUCKET, Prefix=f"{folder}/")
         return [item["Key"].partition("/")[2] for item in found.get("Contents", [])]
-
-
-@pytest.fixture(scope="module")
-def port():
-    """That of moto's server."""
-    server = moto.ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    server.start()
-    yield server.get_host_and_port()[1]
-    server.stop()
 
 
 @pytest.fixture(autouse=True)
@@ -131,12 +80,20 @@ def own_settings(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def site(port, own_settings, monkeypatch):
-    site = Site(port)
-    with serving(Proxy, site) as address:
-        monkeypatch.setenv("AWS_ENDPOINT_URL", address)
-        site.client().create_bucket(Bucket=BUCKET)
-        yield site
+def site(own_settings, monkeypatch):
+    application, sites = moto.DomainDispatcherApplication, []
+
+    def failing(create):
+        sites.append(Site(application(create)))
+        return sites[0]
+
+    monkeypatch.setattr(moto, "DomainDispatcherApplication", failing)
+    server = moto.ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    server.start()
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.get_host_and_port()[1]}")
+    boto3.client("s3").create_bucket(Bucket=BUCKET)
+    yield sites[0]
+    server.stop()
 
 
 @pytest.fixture
@@ -181,7 +138,7 @@ def in_turn(faults, of):
 @pytest.mark.parametrize(
     ("faults", "of"),
     [
-        ({3: "503", 7: "cut", 11: "lost", 15: "slow"}, 17),
+        ({3: "503", 7: "cut", 11: "lost"}, 17),
         *([({0: "503"}, 3), ({0: "cut"}, 4), ({0: "lost"}, 5)] if LONG else []),
     ],
 )

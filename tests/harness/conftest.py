@@ -5,12 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from marginbench.harness.cli.app import build_app, run_app
 from marginbench.harness.environment import git
 from marginbench.harness.study.model import StudyFile
 from marginbench.harness.study.svm import Study
 from marginbench.harness.study.toml import completed_study
-from marginbench.reports.command import add_commands
 from marginbench.solvers.numeric.compiling import cache_folder
 
 #: A task of a few points.
@@ -70,20 +68,12 @@ def board_study(**values):
 
 
 @pytest.fixture
-def run(capsys):
-    """Runs a command in this process: exit code, output and errors. A page is the command."""
+def run(command):
+    """Calls the command; a page is its command."""
 
     def write_report(results, command, where="", quiet=False):
         path = results / "report.html"
         path.write_text(command)
         return path
 
-    def call(*arguments):
-        app = build_app(write_report)
-        add_commands(app)
-        with pytest.raises(SystemExit) as ended:
-            run_app(app, list(arguments))
-        output = capsys.readouterr()
-        return int(ended.value.code or 0), output.out, output.err
-
-    return call
+    return functools.partial(command, page=write_report)

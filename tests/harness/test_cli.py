@@ -2,20 +2,14 @@
 
 import json
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import marginbench
-from marginbench.harness.cli.app import build_app, run_app
 from marginbench.harness.environment import version
 from marginbench.harness.execution import runner
 from marginbench.harness.results.description import SCHEMA_VERSION, write_description
-from marginbench.harness.results.journal import Journal
-
-from ..faults.conftest import wait_for
 
 #: No file can have this name.
 LONG = "z" * 300
@@ -117,7 +111,7 @@ def test_json_is_one_object_on_the_output(run, small):
     assert "[1/1] checkers · SMO · seed 0: converged" in err
 
 
-def test_a_report_that_is_up_to_date_is_left_as_it_is(small, capsys):
+def test_a_report_that_is_up_to_date_is_left_as_it_is(command, small):
     written = []
 
     def write_report(results, command, where="", quiet=False):
@@ -127,9 +121,8 @@ def test_a_report_that_is_up_to_date_is_left_as_it_is(small, capsys):
         return page
 
     def call():
-        with pytest.raises(SystemExit):
-            run_app(build_app(write_report), ["run", "small.toml", "--solver", "smo"])
-        return capsys.readouterr().out.splitlines()
+        words = ("run", "small.toml", "--solver", "smo")
+        return command(*words, page=write_report)[1].splitlines()
 
     page = small / "results/small/report.html"
     call()
@@ -210,62 +203,28 @@ def test_data_are_fetched_and_verified(run, tmp_path, monkeypatch):
     assert "digits: damaged" in out
 
 
-def test_a_bug_is_not_hidden(capsys, tmp_path):
+def test_a_bug_is_not_hidden(command, tmp_path):
     def write_report(results, command, where="", quiet=False):
         raise RuntimeError("a bug")
 
     write_description(tmp_path, {"schema_version": SCHEMA_VERSION})
     with pytest.raises(RuntimeError, match="a bug"):
-        run_app(build_app(write_report), ["report", str(tmp_path)])
+        command("report", tmp_path, page=write_report)
 
 
-def test_an_interrupt_of_the_report_says_how_to_write_it(small, capsys):
+def test_an_interrupt_of_the_report_says_how_to_write_it(command, small):
     def write_report(results, command, where="", quiet=False):
         signal.raise_signal(signal.SIGINT)
 
-    with pytest.raises(SystemExit) as ended:
-        run_app(build_app(write_report), ["run", "small.toml", "--solver", "smo", "--json"])
-    out, err = capsys.readouterr()
-    assert ended.value.code == 130
+    words = ("run", "small.toml", "--solver", "smo", "--json")
+    code, out, err = command(*words, page=write_report)
+    assert code == 130
     assert err.splitlines()[-1] == (
         "marginbench: interrupted; the results are kept; to write the report: marginbench report "
         "results/small"
     )
     found = json.loads(out)
     assert (found["statuses"], found["report"], found["exit_code"]) == ({"converged": 1}, None, 130)
-
-
-@pytest.mark.slow
-def test_a_second_interrupt_ends_the_report_at_once(tmp_path):
-    (tmp_path / "slow.toml").write_text(
-        SMALL.replace('"SMO"\nseeds = 9', '"Pegasos"\nparams = { max_epochs = 1500 }')
-    )
-    # The command, with a page that is never written.
-    (tmp_path / "command.py").write_text(
-        "import time\n"
-        "from marginbench.harness.cli.app import build_app, run_app\n"
-        "run_app(build_app(lambda *results, **options: time.sleep(600)))\n"
-    )
-    process = subprocess.Popen(
-        [sys.executable, "command.py", "run", "slow.toml", "--seeds", "9"],
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        # Where these tests run in the background of a script, Ctrl-C is ignored.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
-    try:
-        wait_for(lambda: Journal(tmp_path / "results" / "small").entries)
-        process.send_signal(signal.SIGINT)
-        while "writing the report" not in process.stderr.readline():
-            assert process.poll() is None
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=10)
-        assert (process.returncode, err) == (130, "marginbench: interrupted\n")
-    finally:
-        process.kill()
-        process.communicate()
 
 
 def test_every_public_name_is_found_and_the_version_is_told(run):

@@ -18,10 +18,7 @@ from marginbench.harness.planning.preflight import preflight
 from marginbench.harness.planning.report import explain
 from marginbench.harness.results.description import read_description
 from marginbench.harness.results.journal import Journal
-from marginbench.harness.study.model import StudyFile
-from marginbench.harness.study.select import select
-from marginbench.harness.study.svm import Task
-from marginbench.harness.study.toml import completed_study, load_study
+from marginbench.harness.study.toml import load_study
 
 from .answers import InProcess, Lenient
 
@@ -128,34 +125,6 @@ def test_results_say_what_was_decided_and_are_explained_from_anywhere(
     (item,) = explain(results, Lenient())
     assert (item.state, item.differences) == ("stale", ())
     assert item.reason == "it cannot start: ../data/bank.csv: no such file"
-
-
-def test_data_that_cannot_be_read_fail_the_runs_and_not_the_command(folder):
-    (folder / "data" / "bank.csv").write_text(BANK + "31,clerk\n")
-    study = load_study(folder / "mine.toml")
-    summary = run_study(study, folder / "results", executor=Lenient())
-    assert summary.statuses == {"failed": 1}
-    message = "data/bank.csv, line 62: Expected 3 columns, got 2"
-    assert summary.data_errors[0].startswith(message)
-    (record,) = Journal(folder / "results").records()
-    assert record.reason.startswith(message)
-
-
-def test_the_command_line_and_python_take_a_file(folder, monkeypatch, make_study):
-    monkeypatch.chdir(folder)
-    (task,) = select(make_study(), datasets=["data/bank.csv"]).tasks
-    assert (task.label, task.C) == ("bank.csv", 1.0)
-    (folder / "other").mkdir()
-    (folder / "other" / "bank.csv").write_text(BANK)
-    tasks = select(make_study(), datasets=["data/bank.csv", "other/bank.csv"]).tasks
-    assert [task.label for task in tasks] == ["bank.csv", "bank.csv-2"]
-    with pytest.raises(StudyError, match=r"^data/bnak.csv: no such file"):
-        select(make_study(), datasets=["data/bnak.csv"])
-    with pytest.raises(StudyError, match=r"unknown dataset 'chekers' \(did you mean 'checkers'\?"):
-        select(make_study(), datasets=["chekers"])
-    study = make_study(task=[Task(dataset="data/bank.csv")], solver=[{"name": "Perceptron"}])
-    (found,), _ = planned(completed_study(study, StudyFile()))
-    assert (found.task, found.work.problem.C) == ("bank.csv", 1.0)
 
 
 def test_an_imported_dataset_is_like_the_file(folder):

@@ -3,7 +3,6 @@
 import pytest
 
 from marginbench.harness.errors import StudyError
-from marginbench.harness.study.feasibility import FeasibilityStudy
 from marginbench.harness.study.grid import MAX_ENTRIES, short
 from marginbench.harness.study.model import SolverEntry
 from marginbench.harness.study.svm import Study
@@ -94,21 +93,6 @@ def test_a_parameter_may_be_a_list_itself():
     # An object has been read already: its lists are values.
     entry = SolverEntry(name="SMO", label="SMO", params={"sizes": [1, 2]})
     assert study(solver=entry).solver == (entry,)
-
-
-def test_a_feasibility_study_has_grids_too():
-    cell = {"label": "easy", "generator": "ldfp", "m": [4, 8], "n": 50, "tol": 0.0}
-    images = {"label": "ten", "dataset": "digits", "gammas": [0.5, 2.0], "n_train": [50, 100]}
-    found = FeasibilityStudy(
-        kind="feasibility",
-        name="grid",
-        cell=[cell],
-        images=[images],
-        method=[{"name": "PCT", "params": {"max_iter": [3, 30]}}],
-    )
-    assert labels(found.tasks) == ["easy, m=4", "easy, m=8", "ten, n_train=50", "ten, n_train=100"]
-    assert [task.gammas for task in found.images] == [(0.5, 2.0)] * 2
-    assert labels(found.method) == ["PCT, max_iter=3", "PCT, max_iter=30"]
 
 
 @pytest.mark.parametrize(

@@ -210,27 +210,20 @@ def test_damaged_lines_are_named_and_their_runs_done_again(ran, tmp_path):
     assert len(found) == len(pq.read_table(results / "runs.parquet")) == 4
 
 
-@pytest.mark.parametrize(
-    ("first", "limit", "message"),
-    [
-        ("import time; time.sleep(1000)", 0.5, "longer than 0.5 s; raise compile_timeout in [budg"),
-        ("import os; os._exit(3)", 60.0, "the process ended with exit code 3 while importing"),
-    ],
-)
-def test_a_file_that_cannot_be_imported_ends_the_command(tmp_path, first, limit, message):
+def test_a_file_that_ends_its_process_when_it_is_imported_ends_the_command(tmp_path):
     study = select(CELLS.study(tmp_path), solvers=["raises"])
-    budget = study.budget.model_copy(update={"compile_timeout": limit})
-    (tmp_path / "mine.py").write_text(f"{first}\nclass Mine: pass\n")
+    (tmp_path / "mine.py").write_text("import os; os._exit(3)\nclass Mine: pass\n")
     with pytest.raises(SolverError) as caught:
-        run_study(study.model_copy(update={"budget": budget}), tmp_path / "results")
+        run_study(study, tmp_path / "results")
     assert str(caught.value).startswith(str(tmp_path / "mine.py"))
-    assert message in str(caught.value)
+    assert "the process ended with exit code 3 while importing" in str(caught.value)
     assert not (tmp_path / "results" / "journal").exists()
 
 
 @pytest.mark.parametrize("name", study_names())
-def test_every_shipped_study_can_be_planned(name):
+def test_every_shipped_study_is_described_and_can_be_planned(name):
     study = select(load_study(name), seeds=1)
+    assert (study.name, bool(study.title and study.description.strip())) == (name, True)
     kind = kind_named(study.kind)
     facts = preflight(study, FakeExecutor(), lambda line: None)
     runs = kind.plan(study, facts)

@@ -137,7 +137,7 @@ def test_any_exchange_may_break_off(mirror_of, monkeypatch):
         patch.setattr(Store, "put", breaking(Store.put, 0.3, 0.3))
         patch.setattr(Store, "get", breaking(Store.get, 0.2, 0.0))
         patch.setattr(Mirror, "_append", killed)
-        for step in range(120):
+        for step in range(60):
             which = rng.randrange(3)
             append(mirrors[which], line(step), names[which])
             written[names[which]] += line(step)
@@ -392,7 +392,7 @@ def test_two_machines_share_a_study(board, store, alone, begun, monkeypatch):
 
     commands = [begun("here"), begun("there")]
     with ThreadPoolExecutor(2) as pool:
-        ended = [pool.submit(run, board, Counting(seen, before, 0.4)) for run, _ in commands]
+        ended = [pool.submit(run, board, Counting(seen, before, 0.1)) for run, _ in commands]
     for summary in (each.result() for each in ended):
         assert sum(summary.statuses.values()) == summary.planned == 6
     assert len(seen) == 6

@@ -79,24 +79,6 @@ def mistakes(text):
     return [(int(m[1]) if m[1] else None, m[2]) for m in matches if m]
 
 
-def test_a_study_is_read_with_its_defaults_as_python_builds_it():
-    study = parse(VALID)
-    assert study.task == (Task(dataset="digits", label="digits", gamma=0.1, C=10.0),)
-    assert study.solver == (SolverEntry(name="SMO", label="SMO"),)
-    assert (study.seeds, study.budget.timeout, study.budget.memory) == (2, 5.0, 4096.0)
-    task, solver = {"dataset": "digits", "gamma": 0.1, "C": 10.0}, {"name": "SMO"}
-    budget = {"timeout": 5.0}
-    assert study == Study(name="mine", seeds=2, budget=budget, task=[task], solver=[solver])
-
-
-def test_what_is_tuned_is_read_also_as_a_results_folder_stores_it():
-    study = parse(TUNED)
-    assert (study.tuning.method, study.tuning.folds) == ("halving", 3)
-    assert study.task[0].tune == {"C": [0.1, 1.0], "gamma": [0.1]}
-    assert study.solver[0].tune == {"max_epochs": [1, 5]}
-    assert Study.model_validate(study.model_dump()) == study
-
-
 def test_width_and_C_come_from_the_dataset_where_they_are_left_out():
     task, source = parse(VALID.replace("gamma = 0.1\nC = 10", "")).task[0], find("digits")
     assert (task.gamma, task.C) == (source.default_gamma, source.default_C)
@@ -122,12 +104,7 @@ def test_a_folder_of_the_users_does_not_hide_a_registered_dataset(tmp_path):
         (VALID, "timeout = 5.0", 'zp = ["C"]', "unknown key 'budget.zp' (known: timeout, cpu_time"),
         (VALID, "C = 10", 'label = ""', "task[1].label = '': must not be empty"),
         (VALID, '"mine"', '"my own"', "name = 'my own': may hold letters, digits, '.', '_' and"),
-        (
-            VALID,
-            "[[solver]]",
-            "[solver]",
-            "solver = {'name': 'SMO'}: must be a list; for one of ta",
-        ),
+        (VALID, "[[solver]]", "[solver]", "solver = {'name': 'SMO'}: must be a list; for one of t"),
         (VALID, "[budget]\ntimeout", "budget", "budget = 5.0: must be a table, { key"),
         (VALID, '[[solver]]\nname = "SMO"\n', "", "a study needs at least one [[solver]]"),
         (VALID, '"SMO"', '"SMO"\nparams = 3', "solver[1].params = 3: must be a table, { key"),
@@ -141,18 +118,8 @@ def test_a_folder_of_the_users_does_not_hide_a_registered_dataset(tmp_path):
             "dataset_params = { size = 3 }",
             "images[1].dataset_params: digits: unkno",
         ),
-        (
-            FEASIBILITY,
-            '"mplfp"',
-            '"mplfp"\nother_problem = true',
-            "method[1].other_problem: is for",
-        ),
-        (
-            FEASIBILITY,
-            '"mplfp"',
-            '"mplfp"\ntune = { tol = [0.1] }',
-            "method[1].tune: is for solvers",
-        ),
+        (FEASIBILITY, '"mplfp"', '"mplfp"\nother_problem = true', "method[1].other_problem: is fo"),
+        (FEASIBILITY, '"mplfp"', '"mplfp"\ntune = { tol = [0.1] }', "method[1].tune: is for solve"),
         (FEASIBILITY, '"ten digits"', '"Easy"', "two entries of [[cell]] and [[images]] have the"),
         (TUNED, "folds = 3", "folds = 3\nvalidation = 0.5", "tuning: validation and folds exclude"),
         (TUNED, "folds = 3", 'resource = "kernel_evals"', "tuning.resource = 'kernel_evals' doub"),

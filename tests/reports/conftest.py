@@ -17,12 +17,10 @@ import pytest
 from markupsafe import Markup
 
 from marginbench import report
-from marginbench.harness.cli.app import run_app
 from marginbench.harness.results.description import SCHEMA_VERSION, write_description
 from marginbench.harness.results.feasibility import FeasibilityRecord, Stage
 from marginbench.harness.results.journal import Journal, record_line
 from marginbench.harness.results.svm import Checkpoint, Record
-from marginbench.reports.command import add_commands, build_app, write_report
 from marginbench.reports.drawing.canvas import Drawing
 from marginbench.reports.results import load_results
 
@@ -356,6 +354,12 @@ def undrawn(monkeypatch):
 
 
 @pytest.fixture
+def unwritten(monkeypatch):
+    """For tests of what is printed: the page is a line."""
+    monkeypatch.setattr("marginbench.reports.page.render", lambda results, command: "<p>page!\n")
+
+
+@pytest.fixture
 def visit(browser):
     """Opens a page; what it complains about and asks for is checked when the test ends."""
     contexts, complaints, requests = [], [], []
@@ -378,18 +382,3 @@ def visit(browser):
     assert complaints == []
     assert {url.partition(":")[0] for url in requests} <= {"file", "data", "blob"}
     assert all(url.partition("#")[0].endswith(".html") for url in requests if url[:4] == "file")
-
-
-@pytest.fixture
-def command(capsys):
-    """Calls the command in this process: exit code, output and errors."""
-
-    def call(*words):
-        app = build_app(write_report)
-        add_commands(app)
-        with pytest.raises(SystemExit) as ended:
-            run_app(app, [str(word) for word in words])
-        output = capsys.readouterr()
-        return int(ended.value.code or 0), output.out, output.err
-
-    return call

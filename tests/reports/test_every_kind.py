@@ -10,7 +10,6 @@ from types import SimpleNamespace
 import pytest
 
 from marginbench import report
-from marginbench.harness.errors import StorageError
 from marginbench.harness.results.journal import Journal
 from marginbench.reports.command import write_report
 from marginbench.reports.results import load_results
@@ -80,12 +79,11 @@ def test_a_record_of_another_kind_is_damaged(record, make, write_results):
     assert load_results(folder).runs["status"].tolist() == ["damaged"]
 
 
-def test_plain_runs_raise_no_caution_and_give_the_same_bytes_but_for_the_command(plain, make):
-    text, before = make.page(plain).text, plain.read_bytes()
+def test_plain_runs_raise_no_caution_and_name_their_command_whatever_the_last_one_was(plain, make):
+    text = make.page(plain).text
     assert "None: every run that was tried ended as planned." in text
     assert "Read with care" not in text
     assert text.count("marginbench run example --jobs 1") == 1
-    assert report(plain.parent).read_bytes() == before
     again = make.page(report(plain.parent, "marginbench run example")).text
     assert "The runs were made with marginbench run example --jobs 1" in again
 
@@ -126,18 +124,3 @@ def test_hostile_names_are_text(record, make, write_results, capsys):
     assert "\u202e" not in text  # which would reorder what stands around it
     assert make.page(path).text.count(HOSTILE.replace("\u202e", r"\u202e")) > 8
     assert "[bold]" in capsys.readouterr().out
-
-
-def test_a_failed_write_leaves_the_old_page(make, write_results, monkeypatch):
-    folder = write_results([make.method_record("t", "A", 0)])
-    path = report(folder, "first")
-    before, files = path.read_bytes(), set(folder.iterdir())
-
-    def refuse(*_):
-        raise OSError("disk full")
-
-    monkeypatch.setattr("os.replace", refuse)
-    with pytest.raises(StorageError, match="disk full"):
-        report(folder, "second")
-    assert path.read_bytes() == before
-    assert set(folder.iterdir()) == files

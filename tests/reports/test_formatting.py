@@ -31,10 +31,7 @@ def test_spread_writes_a_shared_unit_once():
         ("900k", "1.10M", f"900k{dash}1.10M"),
         ("1.10M", "never", f"1.10M{dash}never"),
         ("480", "480", ""),
-        (
-            *map(formatting.scientific, (1.2e-3, 3.4e-3)),
-            f"(1.2{dash}3.4){formatting.TIMES}10⁻³",
-        ),
+        (*map(formatting.scientific, (1.2e-3, 3.4e-3)), f"(1.2{dash}3.4){formatting.TIMES}10⁻³"),
     ):
         assert formatting.spread(low, high) == text
 

@@ -1,7 +1,6 @@
 """Who is first, against cases computed by hand, and the small figures of all tasks."""
 
 import math
-import re
 
 import numpy as np
 import pandas as pd
@@ -10,7 +9,6 @@ import pytest
 from marginbench.reports import analysis, formatting
 from marginbench.reports.drawing.canvas import PAGE
 from marginbench.reports.measures import ERROR_TARGET, OBJECTIVE_TARGET
-from marginbench.reports.results import load_results
 from marginbench.reports.statistics import targets
 from marginbench.reports.views.findings import findings, overview_section, targets_section
 
@@ -229,21 +227,6 @@ def test_without_counts_the_cost_is_cpu_seconds_and_far_above_the_optimum_is_cut
     assert "Curves are cut off above 100." in row[1]
     _, high = figures_of(row)[0].axes[0].get_ylim()
     assert 100 <= high < 1000
-
-
-def test_every_figure_links_to_its_task_and_says_who_is_not_shown(realistic, realistic_page):
-    page = realistic_page.read_text(encoding="utf-8")
-    section = page[page.index('id="glance"') :]
-    section = section[: section.index("</section>")]
-    links = [("results-digits", "digits"), ("results-adult", "adult")]
-    assert re.findall(r'<figcaption><a href="#([^"]+)">([^<]+)', section) == 2 * links
-    places = [page.index(f'id="{name}"') for name in ("findings", "glance", "results-digits")]
-    assert places == sorted(places)
-    assert section.count('class="legend"') == 1
-    suboptimality, error = rows_of(load_results(realistic))
-    assert "Not shown: Perceptron, LIBSVM; the tables say why." in suboptimality[1]
-    assert "Not shown: LIBSVM;" in error[1]
-    assert "Dashed: the test error of the reference optimum." in error[1]
 
 
 def test_tasks_without_anything_to_draw_keep_their_place(make, results_of):

@@ -15,6 +15,8 @@ from marginbench import report
 from marginbench.harness.results.journal import Journal
 from marginbench.reports import analysis
 from marginbench.reports.command import write_report
+from marginbench.reports.results import load_results
+from marginbench.reports.tables import measure_cell
 from marginbench.reports.terminal import summary
 from marginbench.reports.view import figures_of
 from marginbench.reports.views.svm import trace_figures
@@ -50,6 +52,60 @@ def test_a_measure_is_defined_with_its_unit_direction_and_why_a_value_is_absent(
     (entry,) = re.findall(r'<div id="def-suboptimality">(.*?)</div>', text)
     assert "A ratio without a unit. Lower is better. “not minimised”" in entry
     assert "not counted" not in entry
+
+
+@pytest.fixture
+def section(realistic_page):
+    """The markup of a section of the page, and its words."""
+    text = realistic_page.read_text(encoding="utf-8")
+
+    def found(name):
+        (part,) = re.findall(rf'(?s)<section aria-labelledby="{name}">.*?</section>', text)
+        return part, re.sub(r"[ \n\xa0\u202f]+", " ", re.sub(r"<[^>]*>", " ", part))
+
+    return found
+
+
+def test_the_figures_of_all_tasks_link_to_them_and_say_who_is_not_shown(section, realistic_page):
+    part, words = section("glance")
+    links = [("results-digits", "digits"), ("results-adult", "adult")]
+    assert re.findall(r'<figcaption><a href="#([^"]+)">([^<]+)', part) == 2 * links
+    text = realistic_page.read_text(encoding="utf-8")
+    places = [text.index(f'id="{name}"') for name in ("findings", "glance", "results-digits")]
+    assert places == sorted(places)
+    assert part.count('class="legend"') == 1
+    for said in (
+        "Not shown: Perceptron, LIBSVM; the tables say why.",
+        *("Not shown: LIBSVM;", "Dashed: the test error of the reference optimum."),
+    ):
+        assert said in words, said
+
+
+def test_what_is_said_of_all_tasks_names_its_denominators_and_its_limits(section):
+    part, words = section("across")
+    for said in (
+        *("The study has 2 tasks on 2 datasets.", "with 2 datasets they are too narrow"),
+        *("only pairs can be compared", "insufficient power: a pair of"),
+    ):
+        assert said in words, said
+    # SDCA crashed once of six runs, which counts; LIBSVM was skipped on one task.
+    assert re.search(r"SDCA \d+ of 18[,.]", words)
+    assert re.search(r"LIBSVM \d+ of 9 on 1 of 2 tasks", words)
+    assert re.search(r"Not counted: [^.]*LIBSVM[^.]*; the tables say why.", words)
+    assert "<strong>1" not in part  # nothing is bold
+
+
+def test_page_and_terminal_show_the_same_cells(realistic, page):
+    results, out = load_results(realistic), io.StringIO()
+    Console(file=out, width=200).print(summary(results))
+    shown = {name: each for name, each in analysis.shown(results).items() if each.short}
+    assert {"test_error", "evaluations", "evals_to_error", "cpu_s"} <= set(shown)
+    table = analysis.table(results)
+    for row in table[table["measure"].isin(shown)].to_dict("records"):
+        value = measure_cell(row, shown[row["measure"]]).value
+        # Skipped solvers have a row on the page alone.
+        assert value in out.getvalue() or (row["task"], row["solver"]) == ("adult", "LIBSVM")
+        assert value.replace(chr(0x202F), " ") in page.text
 
 
 def test_a_page_of_failures_alone_can_be_written(make, write_results):
@@ -125,8 +181,8 @@ def test_curves_that_cannot_be_drawn_are_left_out(make, write_results):
     assert page.count("no reference optimum") == 1
 
 
-def test_a_page_is_written_unless_it_would_be_the_same(make, write_results, monkeypatch, capsys):
-    monkeypatch.setattr("marginbench.reports.page.render", lambda results, command: "<p>page!\n")
+@pytest.mark.usefixtures("unwritten")
+def test_a_page_is_written_unless_it_would_be_the_same(make, write_results, capsys):
     folder = write_results([make.finished("a", "SMO", 0, make.trace([10], [0.4]))])
     path, same = folder / "report.html", "its file stays as it is.\n"
     for kept in (None, b"<p>other\n", b"<p>page\n"):

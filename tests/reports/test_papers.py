@@ -297,12 +297,9 @@ def test_the_page_has_every_row(make, tmp_path):
 
 @pytest.mark.usefixtures("undrawn")
 def test_a_site_has_the_papers_of_its_studies(folder, make, write_results, tmp_path):
-    place = folder([0.1, 0.2])
-    site = publish([place], tmp_path / "plain")
-    assert not (site.index.parent / "papers").exists()  # no paper takes its numbers from it
     records = [make.method_record("LDFP (100, 5 000)", "MPLFP", seed) for seed in (0, 1)]
     other = write_results(records, name="mpfp14-table2")
-    index = publish([place, other], tmp_path / "site").index
+    index = publish([folder([0.1, 0.2]), other], tmp_path / "site").index
     assert 'href="papers/index.html"' in index.read_text("utf-8")
     page = (index.parent / "papers" / "mpfp14.html").read_text("utf-8")
     assert 'href="../studies/mpfp14-table2/index.html"' in page

@@ -9,11 +9,9 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from marginbench.harness.cli.app import build_app, run_app
-from marginbench.reports import analysis
 from marginbench.reports.command import print_tables, write_report
-from marginbench.reports.frames import records
 from marginbench.reports.results import load_results
-from marginbench.reports.tables import Cell, Heading, Table, TerminalTable, measure_cell
+from marginbench.reports.tables import Cell, Heading, Table, TerminalTable
 from marginbench.reports.terminal import summary
 
 
@@ -86,7 +84,7 @@ def test_colours_are_for_a_terminal_and_can_be_declined(results, monkeypatch, ca
     assert "\x1b[33m" not in printed(results, 80, **terminal)
 
 
-@pytest.mark.usefixtures("undrawn")
+@pytest.mark.usefixtures("unwritten")
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
 def test_an_output_that_lacks_letters_gets_codes(make, write_results, monkeypatch, encoding):
     near = make.trace([10, 200], [0.3, 0.01], [200.0, 100.5])
@@ -104,22 +102,10 @@ def test_an_output_that_lacks_letters_gets_codes(make, write_results, monkeypatc
         assert part in words, part
 
 
-@pytest.mark.usefixtures("undrawn")
+@pytest.mark.usefixtures("unwritten")
 def test_a_report_says_no_more_than_it_is_asked_to(make, write_results, command):
     folder = write_results([make.finished("a", "SMO", 0, make.trace([10, 200], [0.3, 0.01]))])
     page = folder / "report.html"
     shown = {"--json": json.dumps({"report": str(page)}), "--quiet": f"report: {page}"}
     for option, words in shown.items():
         assert command("report", folder, option) == (0, f"{words}\n", "")
-
-
-def test_page_and_terminal_show_the_same_cells(results, realistic_page, make):
-    terminal, page = printed(results, 200), make.page(realistic_page).text
-    shown = {name: each for name, each in analysis.shown(results).items() if each.short}
-    assert {"test_error", "evaluations", "evals_to_error", "cpu_s"} <= set(shown)
-    table = analysis.table(results)
-    for row in records(table[table["measure"].isin(shown)]):
-        value = measure_cell(row, shown[row["measure"]]).value
-        # Skipped solvers have a row on the page alone.
-        assert value in terminal or (row["task"], row["solver"]) == ("adult", "LIBSVM")
-        assert value.replace(chr(0x202F), " ") in page

@@ -6,7 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.utils.estimator_checks import check_classifiers_train
 
+from marginbench.harness.conformance import estimators
 from marginbench.harness.conformance.running import CHECKS, checked
 from marginbench.harness.conformance.scaffold import Names, write_solver
 from marginbench.harness.loading import load_class
@@ -316,7 +318,14 @@ def test_a_fault_is_caught_by_the_check_that_is_meant_for_it(broken, name):
     assert "\n" not in found.detail
 
 
-def test_what_scikit_learn_asserts_without_a_word_is_shown(broken):
+def test_what_scikit_learn_asserts_without_a_word_is_shown(broken, monkeypatch):
+    def check_estimator(solver, **options):
+        with pytest.raises(AssertionError) as caught:
+            check_classifiers_train("Own", solver)
+        name = "check_classifiers_train"
+        return [{"check_name": name, "status": "failed", "exception": caught.value}]
+
+    monkeypatch.setattr(estimators, "check_estimator", check_estimator)  # all take seconds
     found = checked(broken("wrong_sign"), "estimator", "scikit-learn")
     assert found.detail.startswith("check_classifiers_train: assert accuracy_score(")
 

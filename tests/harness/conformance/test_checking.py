@@ -124,10 +124,7 @@ def test_a_class_is_checked_for_the_kind_of_studies_that_takes_it(tmp_path):
     [
         (["mine.py"], "'mine.py' is a file; name the class in it too, as in mine.py:MySolver"),
         (["mine.py:X"], "no such file: "),
-        (
-            ["sklearn.svm:SVC"],
-            "sklearn.svm:SVC is not derived from marginbench.Solver; a class with",
-        ),
+        (["sklearn.svm:SVC"], "sklearn.svm:SVC is not derived from marginbench.Solver; a class wi"),
         (["SMO", "--kind", "svn"], "unknown kind 'svn' (did you mean 'svm'?)"),
         (["SMO", "--timeout", "0"], "--timeout must be a number of seconds > 0, not 0"),
     ],

@@ -186,16 +186,6 @@ def run(solver, rules, **params):
     return carried_out(FitWork(GAUSSIAN, solver, params, 1.19, rules=rules))[:2]
 
 
-def test_watching_changes_nothing():
-    params = {"nu": 0.1, "gamma": 3.0, "max_epochs": 3, "random_state": 0}
-    (seldom, few, _), (often, many, _) = (
-        carried_out(FitWork(GAUSSIAN, "SBP", params, factor)) for factor in (1e9, 1.1)
-    )
-    assert len(few) == 2 < 5 < len(many)
-    for name in ("counters", "n_iter", "n_support", "primal", "test_error"):
-        assert seldom[name] == often[name], name
-
-
 def test_evaluations_end_a_run_within_one_step():
     columns, trace = run("BSGD", StoppingRules(evaluations=2500), max_epochs=1000)
     counted = columns["counters"]["kernel_evals"]

@@ -43,15 +43,6 @@ def test_a_linear_method_is_measured_by_its_inner_products(solver, params):
     assert (result["gap"] is not None) == (solver == "LinearSDCA")
 
 
-def test_random_features_are_measured_after_an_epoch_and_at_their_end():
-    result, trace = run(GAUSSIAN, "RandomFourierFeatures", n_pairs=20, random_state=0)
-    assert result["status"] == "converged"
-    counters = result["counters"]
-    assert (counters["kernel_evals"], counters["inner_products"]) == (0, 20 * 300)
-    assert [point.n_iter for point in trace] == [300, result["n_iter"]]
-    assert result["test_error"] < 0.4
-
-
 def test_a_feasibility_method_that_finds_no_separator_has_a_status_of_its_own():
     result, trace = run(GAUSSIAN, "MPKFP", tol=0.3, max_iter=500)
     assert result["status"] == "no_separator"

@@ -121,16 +121,6 @@ def test_a_gap_needs_a_feasible_dual_point_to_a_millionth(excess, feasible):
     assert without.evaluate(expansion(KERNELS[0], 0.5 * y)).dual is None
 
 
-@pytest.mark.parametrize("fit_intercept", [False, True])
-def test_the_gap_of_an_optimum_is_tiny_and_never_negative(fit_intercept):
-    smo = SMO(gamma=0.7, C=C, tol=1e-10, dtype="float64", fit_intercept=fit_intercept).fit(X, y)
-    found = build(fit_intercept=fit_intercept).evaluate(smo.model_)
-    assert -1e-12 <= found.gap / found.primal < 1e-8
-    empty = build().evaluate(expansion(KERNELS[0], np.zeros(N_TRAIN)))
-    assert (empty.primal, empty.n_support) == (C * N_TRAIN, 0)
-    assert empty.test_error == np.mean(z > 0)
-
-
 @each_kernel
 @pytest.mark.parametrize("scale", [0.1, 5.0])
 def test_the_noise_bound_covers_float32(kernel, scale):

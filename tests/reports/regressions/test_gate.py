@@ -204,7 +204,7 @@ MEASURES = st.sampled_from(["evaluations", "test_error", "suboptimality", "suppo
 SIDES = st.dictionaries(st.tuples(st.sampled_from([RBF, POLY]), MEASURES), NUMBERS)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(SIDES, SIDES)
 def test_every_cell_has_an_outcome_and_a_snapshot_is_identical_to_itself(snapshot, before, after):
     found = regressions(snapshot(before), snapshot(after))

@@ -218,7 +218,7 @@ def test_few_columns_with_an_exact_combination_of_zero_prove_it():
 
 def test_a_correction_is_never_accepted_where_exact_arithmetic_says_no():
     # 0 is within some 1e-16 to 1e-9 of the boundary of the hull, on either side.
-    for seed in range(20):
+    for seed in range(12):
         rng = np.random.default_rng(seed)
         m, n = (2, 6) if seed % 2 else (3, 7)
         A = np.vstack((10 ** rng.uniform(-17, -9, n), lap(m - 1, n, seed=seed).A))

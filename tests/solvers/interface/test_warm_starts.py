@@ -120,7 +120,7 @@ def test_ctrl_c_leaves_a_usable_model(model, y):
     epochs = "estimator__max_epochs" if isinstance(model, OneVsRest) else "max_epochs"
     model = clone(model).set_params(**{epochs: 1}).fit(X, y)  # compiles
     model.set_params(**{epochs: 10**9})
-    later = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    later = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
     later.start()
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)

@@ -60,9 +60,8 @@ def test_results_are_those_of_one_row_at_a_time(points, name, storage, monkeypat
         "row_ahead",
         lambda self, i, upcoming: ahead(self, i, lambda count: np.empty(0, dtype=np.int64)),
     )
-    for cache_size in CACHES:
-        alone = solver.set_params(cache_size=cache_size).fit(X, y)
-        model, n_iter, counters = fits[cache_size]
+    alone = solver.set_params(cache_size=CACHES[1]).fit(X, y)
+    for model, n_iter, counters in fits.values():
         np.testing.assert_array_equal(model.support, alone.model_.support)
         np.testing.assert_array_equal(model.coef, alone.model_.coef)
         assert model.intercept == alone.model_.intercept

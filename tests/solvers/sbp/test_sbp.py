@@ -141,9 +141,12 @@ def test_it_is_the_literal_algorithm(task, nu, kind, alpha_of):
 
 
 @pytest.mark.parametrize(("kind", "ties"), [("none", "le"), ("none", "lt"), ("pair", "le")])
-@pytest.mark.parametrize("nu", [0.0, 1e-3, 0.3])
 @pytest.mark.parametrize(
-    ("schedule", "burn_in", "epochs"), [("paper", 0, 3), ("fast", 0, 3), ("fast", 200, 90)]
+    ("schedule", "burn_in", "epochs", "nu"),
+    [
+        *((schedule, 0, 3, nu) for schedule in ("paper", "fast") for nu in (0.0, 1e-3, 0.3)),
+        ("fast", 200, 90, 1e-3),
+    ],
 )
 def test_ties_and_schedules_are_the_literal_ones(
     tied_task, kind, ties, nu, schedule, burn_in, epochs, alpha_of
