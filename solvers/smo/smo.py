@@ -18,13 +18,12 @@ from ..interface.parameters import (
     WarmStartParameters,
 )
 from ..interface.problem import Problem, Solution, SolveStatus
-from ..models import KernelExpansion
 from ..numeric.ascent import best_value
 from ..numeric.compiling import njit
 from ..numeric.validation import check_positive, check_whole
 from ..registration import register
 from .inner import TAU, move_pair
-from .working_sets import Dual, Gradient, solve_large, start_from
+from .working_sets import Dual, Gradient, snapshot_of, solve_large
 
 
 @register("svm")
@@ -133,7 +132,8 @@ class SMO(
             alpha = _scaled_into_box(problem.state, C)
         dual = Dual(alpha, problem.y.copy(), problem.y, C, with_bias)
         solve = solve_large if self.working_set == "large" else _solve_textbook
-        start_from(problem, dual)
+        support = np.flatnonzero(alpha)
+        problem.oracle.add_rows(support, -alpha[support] * problem.y[support], dual.F)
         solution = solve(problem, monitor, dual, float(self.tol), limit)
         self.alpha_ = dual.alpha
         self.violation_ = dual.violation()
@@ -191,11 +191,7 @@ def _solve_textbook(
     arrays = dual.alpha, dual.F, problem.y, dual.C, diag
     choose = _first_of_pair if dual.with_bias else _best_single
     status: SolveStatus = "converged"
-
-    def snapshot() -> KernelExpansion:
-        return problem.expansion(dual.alpha * problem.y, dual.bias())
-
-    n_iter = 0
+    snapshot, n_iter = snapshot_of(problem, dual), 0
     gradient = Gradient(problem, dual, tol)
     i, violation = choose(*arrays)
     while violation > tol or not gradient.is_accurate():
