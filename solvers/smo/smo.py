@@ -121,7 +121,15 @@ class SMO(
         check_positive("C", self.C)
         if self.max_iter is not None:
             check_whole("max_iter", self.max_iter, at_least=1)
-        _check_working_set(self.working_set, bool(self.fit_intercept))
+        value, with_bias = self.working_set, bool(self.fit_intercept)
+        if isinstance(value, bool) or value not in ("large", "textbook", 1, 2):
+            raise ValueError(f"working_set must be 'large', 'textbook', 1 or 2, got {value!r}")
+        if value == 1 and with_bias:
+            raise ValueError("a working set of 1 cannot keep y' alpha = 0: set fit_intercept=False")
+        if value == 2 and not with_bias:
+            raise ValueError(
+                "a working set of 2 belongs to the problem with bias: use 1 or 'large'"
+            )
 
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
         limit = max(10_000_000, 100 * problem.n) if self.max_iter is None else self.max_iter
@@ -129,7 +137,10 @@ class SMO(
         with_bias = bool(self.fit_intercept)
         alpha = _starting_point(self.alpha0, problem.y, C, with_bias)
         if problem.state is not None:
-            alpha = _scaled_into_box(problem.state, C)
+            # One factor, which keeps y' alpha = 0.
+            before, support = problem.state, problem.state > 0
+            factor = min(1.0, np.min(C[support] / before[support], initial=1.0))
+            alpha = np.minimum(factor * before, C)
         dual = Dual(alpha, problem.y.copy(), problem.y, C, with_bias)
         solve = solve_large if self.working_set == "large" else _solve_textbook
         support = np.flatnonzero(alpha)
@@ -140,15 +151,6 @@ class SMO(
         ended_at = "" if solution.n_iter >= limit else problem.oracle.rounding_words
         shortfall = short_of(f"the largest violation is {self.violation_:.3g}", self.tol)
         return replace(solution, shortfall=shortfall, ended_at=ended_at, state=dual.alpha)
-
-
-def _check_working_set(value: Any, with_bias: bool) -> None:
-    if isinstance(value, bool) or value not in ("large", "textbook", 1, 2):
-        raise ValueError(f"working_set must be 'large', 'textbook', 1 or 2, got {value!r}")
-    if value == 1 and with_bias:
-        raise ValueError("a working set of 1 cannot keep y' alpha = 0: set fit_intercept=False")
-    if value == 2 and not with_bias:
-        raise ValueError("a working set of 2 belongs to the problem with bias: use 1 or 'large'")
 
 
 def _starting_point(alpha0: Any, y: np.ndarray, C: np.ndarray, with_bias: bool) -> np.ndarray:
@@ -171,13 +173,6 @@ def _starting_point(alpha0: Any, y: np.ndarray, C: np.ndarray, with_bias: bool) 
     if with_bias and abs(drift) > 1e-9 * max(alpha.sum(), 1.0):
         raise ValueError(f"alpha0 has y' alpha0 = {drift:g}; with a bias it must be 0")
     return alpha
-
-
-def _scaled_into_box(alpha: np.ndarray, C: np.ndarray) -> np.ndarray:
-    """A copy of alpha times one factor, which keeps y' alpha = 0, so that no value exceeds C."""
-    support = alpha > 0
-    factor = min(1.0, np.min(C[support] / alpha[support], initial=1.0))
-    return np.minimum(factor * alpha, C)
 
 
 def _solve_textbook(

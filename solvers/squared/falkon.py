@@ -143,7 +143,9 @@ class Falkon(WeightedSolver, SolverParameters, SoftMarginParameters, CachedKerne
         columns = Columns(oracle, centers, n_bytes)
         regularization = 1 / (problem.n * float(self.C))
         T = problem.gram_factor(centers, JITTER[oracle.dtype.name], lower=False)
-        A = inner_factor(T, problem.weights[centers], regularization)
+        inner = matmul(T * problem.weights[centers], T.T) / len(T)
+        inner[np.diag_indices(len(T))] += regularization
+        A = np.asarray(cholesky(inner, overwrite_a=True))
         return Equations(centers, columns, problem.weights, regularization, T, A)
 
 
@@ -228,10 +230,3 @@ class Columns:
                 if stop <= self._n_kept:
                     self._kept.append(block)
             yield slice(start, stop), block
-
-
-def inner_factor(T: np.ndarray, weights: np.ndarray, regularization: float) -> np.ndarray:
-    """A of [RCR17]_ Algorithm 1, from T; both are upper triangular."""
-    inner = matmul(T * weights, T.T) / len(T)
-    inner[np.diag_indices(len(T))] += regularization
-    return np.asarray(cholesky(inner, overwrite_a=True))
