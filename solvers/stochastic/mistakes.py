@@ -53,8 +53,11 @@ class Responses:
         self._problem, n = problem, problem.n
         self._on_demand = strategy == "on_demand"
         kept = np.zeros(n, np.int64 if self._on_demand else np.float64)
-        # counts: int64, shape (n,); n_iter: draws done.
-        self.counts, self._kept, self.n_iter = state or (np.zeros(n, dtype=np.int64), kept, 0)
+        begin = np.zeros(n, dtype=np.int64), kept, 0
+        self.counts: np.ndarray  # int64, shape (n,)
+        self.n_iter: int  # Draws done
+        self._kept: np.ndarray
+        self.counts, self._kept, self.n_iter = state or begin
         self._n_support = int(np.count_nonzero(self.counts))
 
     def state(self) -> tuple[np.ndarray, np.ndarray, int]:
