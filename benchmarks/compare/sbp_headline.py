@@ -116,7 +116,7 @@ def measure(task, seeds, budget, schedule):
     for seed in range(seeds):
         quarter = _CLAIMED_SHARE * seconds
         paths.append(Path(error, final, quarter, budget * seconds, first=len(y) ** 2 / 50))
-        sbp = SBP(max_epochs=1000, drift_check=None, random_state=seed, **options)
+        sbp = SBP(max_epochs=1000, random_state=seed, **options)
         sbp.fit(X, y, monitor=paths[-1])
     return seconds, final, paths
 

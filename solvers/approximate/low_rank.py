@@ -125,27 +125,26 @@ class LowRankSVM(WeightedSolver, SolverParameters, SoftMarginParameters, KernelP
             coef[landmarks] = matmul(map_, ascent.w)
             return problem.expansion(coef)
 
-        status = self._ascend(
-            ascent, lambda: monitor.after_epoch(problem.counters, ascent.n_iter, snapshot)
-        )
-        self.landmarks_, self.rank_, self.gap_ = landmarks, features.shape[1], ascent.gap
-        shortfall = ""
-        if status == "budget" and self.tol:
-            shortfall = f"the largest violation is {ascent.violation:.2g}, tol={self.tol!r}"
-        return Solution(snapshot(), ascent.n_iter, status, shortfall)
-
-    def _ascend(self, ascent: AdaptiveAscent, asked_to_stop: Callable[[], bool]) -> SolveStatus:
+        status: SolveStatus = "budget"
         for left in reversed(range(self.max_epochs)):
             ascent.epoch()
             if ascent.look_due(self.tol):
                 ascent.look(self.tol)
                 if ascent.violation <= self.tol:
-                    return "converged"
-            if left and asked_to_stop():
-                ascent.look(self.tol)
-                return "stopped"
-        ascent.look(self.tol)
-        return "converged" if self.tol > 0 and ascent.violation <= self.tol else "budget"
+                    status = "converged"
+                    break
+            if left and monitor.after_epoch(problem.counters, ascent.n_iter, snapshot):
+                status = "stopped"
+                break
+        if status != "converged":
+            ascent.look(self.tol)
+            if status == "budget" and self.tol > 0 and ascent.violation <= self.tol:
+                status = "converged"
+        self.landmarks_, self.rank_, self.gap_ = landmarks, features.shape[1], ascent.gap
+        shortfall = ""
+        if status == "budget" and self.tol:
+            shortfall = f"the largest violation is {ascent.violation:.2g}, tol={self.tol!r}"
+        return Solution(snapshot(), ascent.n_iter, status, shortfall)
 
     def _features(self, problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The landmarks, the map from their kernel entries to features, and those of all points."""

@@ -1,11 +1,8 @@
-"""The record of each epoch of a budgeted run, the account that it is taken from, objectives."""
+"""The record of each epoch of a budgeted run, and the objectives at its end."""
 
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,9 +10,7 @@ import numpy as np
 from ..kernels.scoring import expansion_scores
 from ..models import BudgetExpansion
 from ..models.objectives import primal_value
-from ..numeric.counters import Counters
 from ..numeric.matrices import Matrix, matmul
-from .model import COUNTS, ModelState
 
 
 @dataclass(frozen=True)
@@ -96,62 +91,6 @@ class EpochRecord:
     def maintenance_fraction(self) -> float:
         """Events of budget maintenance per iteration: for merging, BSCA18's merging frequency."""
         return self.maintenance / self.iterations
-
-
-class Account:
-    """What a run has counted and timed: charged as it goes, closed with a record each epoch."""
-
-    def __init__(self, model: ModelState, counters: Counters, n_iter: int) -> None:
-        self.n_iter = n_iter  # Since the start
-        self._model, self._counters = model, counters
-        self._charged = model.counts.copy()
-        self._epoch = 0
-        self._open_epoch()
-
-    @contextmanager
-    def timed(self) -> Iterator[None]:
-        """Adds what runs inside to the epoch's time."""
-        started = time.perf_counter()
-        yield
-        self._seconds += time.perf_counter() - started
-
-    def charge(self) -> None:
-        """Charge what the compiled code evaluated since the last call."""
-        spent = self._since(self._charged)
-        self._counters.charge(spent["margin_evals"] + spent["search_evals"], spent["computed"])
-        self._charged = self._model.counts.copy()
-
-    def close_epoch(self, objectives: BudgetObjectives | None) -> EpochRecord:
-        """The record of the epoch that has ended; another one begins."""
-        spent = self._since(self._before)
-        share = spent["maintenance_ticks"] / spent["ticks"] if spent["ticks"] > 0 else math.nan
-        self._epoch += 1
-        record = EpochRecord(
-            epoch=self._epoch,
-            n_iter=self.n_iter,
-            n_support=int(self._model.counts["n_points"]),
-            iterations=self.n_iter - self._first,
-            changes=spent["changes"],
-            coalesced=spent["coalesced"],
-            maintenance=spent["events"],
-            weight_degradation=float(self._model.degradation[0] - self._lost),
-            margin_evals=spent["margin_evals"],
-            search_evals=spent["search_evals"],
-            seconds=self._seconds,
-            maintenance_seconds=self._seconds * share,
-            objectives=objectives,
-        )
-        self._open_epoch()
-        return record
-
-    def _open_epoch(self) -> None:
-        self._before, self._lost = self._model.counts.copy(), float(self._model.degradation[0])
-        self._first, self._seconds = self.n_iter, 0.0
-
-    def _since(self, before: np.void) -> dict[str, int]:
-        """What has been counted since then."""
-        assert COUNTS.names is not None
-        return {name: int(self._model.counts[name] - before[name]) for name in COUNTS.names}
 
 
 def budget_objectives(

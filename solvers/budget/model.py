@@ -17,6 +17,7 @@ from numba.extending import overload
 from scipy import sparse
 
 from ..kernels import RBF, Kernel, Linear, Polynomial
+from ..kernels.base import check_range
 from ..numeric.compiling import Function, njit
 from ..numeric.exponential import exponential
 from ..numeric.matrices import Matrix, as_dense
@@ -112,13 +113,6 @@ class ModelState(NamedTuple):
     degradation: np.ndarray
 
 
-#: What a model holds from one iteration to the next; the rest is scratch.
-LASTING = (
-    *("points", "coef", "roots", "owner", "labels"),
-    *("gram", "factor", "order", "counts", "degradation"),
-)
-
-
 def empty_state(
     n_features: int, budget: int, dtype: str, *, gram: bool, labels: bool
 ) -> ModelState:
@@ -165,7 +159,9 @@ class TrainingPoints:
             self._scale = float(np.sqrt(kernel.gamma))
             low, high = (as_dense(end).ravel().astype(float) for end in (X.min(0), X.max(0)))
             self._shift = low / 2 + high / 2
-            _check_range(self._scale, low, high, dtype)
+            with np.errstate(over="ignore"):
+                largest = np.square(self._scale * (high - low)).sum()
+            check_range(kernel, largest, self._shift, dtype)
         else:
             # Checks the range, too.
             self.squares = kernel.diag(kernel.prepare(X, dtype))
@@ -195,19 +191,8 @@ class TrainingPoints:
         points = model.points[:, :size].T / self._scale + self._shift
         points = np.ascontiguousarray(points, dtype=self.X.dtype)
         own = np.flatnonzero(model.owner[:size] >= 0)
-        rows = self.X[model.owner[own]]
-        points[own] = rows.toarray() if sparse.issparse(rows) else rows
+        points[own] = as_dense(self.X[model.owner[own]])
         return points
-
-
-def _check_range(scale: float, low: np.ndarray, high: np.ndarray, dtype: str) -> None:
-    """Raise ValueError if a squared distance could overflow."""
-    with np.errstate(over="ignore"):
-        largest = np.square(scale * (high - low)).sum()
-    if largest <= np.finfo(dtype).max:
-        return
-    hint = " or use dtype='float64'" if dtype == "float32" else ""
-    raise ValueError(f"the rbf kernel of these points overflows {dtype}: scale the features{hint}")
 
 
 @compiled()

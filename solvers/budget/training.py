@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 import platform
+import time
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -49,12 +50,13 @@ from ..numeric.validation import (
     check_whole,
 )
 from ..registration import register
-from .epochs import Account, EpochRecord, budget_objectives
+from .epochs import EpochRecord, budget_objectives
 from .maintenance import PAIRINGS, PROJECTION, Maintenance, maintain, strategy_of
 from .merging import SAME_LABEL
 from .model import (
+    COUNTS,
     GAUSSIAN,
-    LASTING,
+    ModelState,
     TrainingPoints,
     compiled,
     empty_state,
@@ -240,53 +242,54 @@ class BudgetSolver(
             gram=strategy.keeps_gram,
             labels=rule.pairing == SAME_LABEL,
         )
-        kept, n_iter, duals = problem.state or ({}, 0, np.zeros(n))
-        model = model._replace(**kept)
-        account = Account(model, problem.counters, n_iter)
+        model, n_iter, duals = problem.state or (model, 0, np.zeros(n))
         size = float(self.C) * (n if self._kind == DESCENT else 1)
         method = Method(self._kind, problem.y, training.squares, duals, size)
 
         def scale() -> float:
-            return 1.0 if self._kind == ASCENT else 1.0 / max(account.n_iter, 1)
+            return 1.0 if self._kind == ASCENT else 1.0 / max(n_iter, 1)
 
         def snapshot() -> BudgetExpansion:
             coef = model.coef[: int(model.counts["n_points"])] * scale()
             return BudgetExpansion(kernel, training.points_of(model), coef, dtype=training.dtype)
 
-        def solution(status: SolveStatus) -> Solution:
-            held = {name: getattr(model, name) for name in LASTING}
-            return Solution(
-                snapshot(), account.n_iter, status, state=(held, account.n_iter, method.duals)
-            )
-
-        def run_epoch() -> bool:
-            """One iteration for each draw, block by block; whether the monitor stopped it."""
+        def run_epoch() -> tuple[bool, float]:
+            """One iteration for each draw, block by block; whether the monitor stopped it, and the
+            wall time without drawing."""
+            nonlocal n_iter
+            seconds = 0.0
             permuted = self.order == "permutation"
             draws = problem.rng.permutation(n) if permuted else problem.rng.integers(n, size=n)
             for begin in range(0, n, training.block_length):
                 index, position = draws[begin : begin + training.block_length], 0
-                with account.timed():
-                    drawn = training.gather(index)
+                started = time.perf_counter()
+                drawn = training.gather(index)
+                seconds += time.perf_counter() - started
                 while position < len(index):
                     ahead = monitor.next_checkpoint - problem.kernel_evals
                     limit = max(1, math.ceil(ahead)) if math.isfinite(ahead) else _NO_LIMIT
-                    done, start = account.n_iter - position, position
-                    with account.timed():
-                        position = iterate(
-                            model, training.code, rule, method, drawn, index, done, start, limit
-                        )
-                    account.n_iter += position - start
-                    account.charge()
+                    done, start, before = n_iter - position, position, model.counts.copy()
+                    started = time.perf_counter()
+                    position = iterate(
+                        model, training.code, rule, method, drawn, index, done, start, limit
+                    )
+                    seconds += time.perf_counter() - started
+                    n_iter += position - start
+                    spent = _counted_since(model, before)
+                    evals = spent["margin_evals"] + spent["search_evals"]
+                    problem.counters.charge(evals, spent["computed"])
                     due = monitor.due(problem.kernel_evals)
-                    if due and monitor.record(account.n_iter, snapshot):
-                        return True
-            return False
+                    if due and monitor.record(n_iter, snapshot):
+                        return True, seconds
+            return False, seconds
 
         self.trace_: list[EpochRecord] = []
+        stopped = False
         for epoch in range(1, self.max_epochs + 1):
-            stopped = run_epoch()
+            first, before, moved = n_iter, model.counts.copy(), float(model.degradation[0])
+            stopped, seconds = run_epoch()
             if not stopped and epoch < self.max_epochs:  # the end of the last is that of the fit
-                stopped = monitor.epoch_ended(account.n_iter, snapshot)
+                stopped = monitor.epoch_ended(n_iter, snapshot)
             self.alpha_ = method.duals
             if self._kind == DESCENT:
                 self.alpha_ = method.duals * (size * scale())
@@ -296,10 +299,35 @@ class BudgetSolver(
                     objectives = budget_objectives(
                         snapshot(), problem.X, problem.y, self.alpha_, float(self.C), _EXACT_UP_TO
                     )
-            self.trace_.append(account.close_epoch(objectives))
+            spent = _counted_since(model, before)
+            share = spent["maintenance_ticks"] / spent["ticks"] if spent["ticks"] > 0 else math.nan
+            self.trace_.append(
+                EpochRecord(
+                    epoch=epoch,
+                    n_iter=n_iter,
+                    n_support=int(model.counts["n_points"]),
+                    iterations=n_iter - first,
+                    changes=spent["changes"],
+                    coalesced=spent["coalesced"],
+                    maintenance=spent["events"],
+                    weight_degradation=float(model.degradation[0]) - moved,
+                    margin_evals=spent["margin_evals"],
+                    search_evals=spent["search_evals"],
+                    seconds=seconds,
+                    maintenance_seconds=seconds * share,
+                    objectives=objectives,
+                )
+            )
             if stopped:
-                return solution("stopped")
-        return solution("budget")
+                break
+        status: SolveStatus = "stopped" if stopped else "budget"
+        return Solution(snapshot(), n_iter, status, state=(model, n_iter, method.duals))
+
+
+def _counted_since(model: ModelState, before: np.void) -> dict[str, int]:
+    """What compiled code has counted since then."""
+    assert COUNTS.names is not None
+    return {name: int(model.counts[name] - before[name]) for name in COUNTS.names}
 
 
 @register("svm")

@@ -14,7 +14,7 @@ from ..numeric.counters import Counters
 from ..numeric.matrices import Matrix, as_dense
 from ..numeric.threads import in_parts
 from . import Kernel, Points, make_kernel
-from .rows import RowCache, RowsAhead
+from .rows import RowCache, rows_ahead
 from .scoring import add_rows, expansion_scores
 
 Index = Sequence[int] | np.ndarray
@@ -196,11 +196,9 @@ class KernelOracle:
         to be computed.
         """
         if self.looks_ahead:
-            store, ahead = self._store_ahead
-            if ahead.waiting[i]:
-                ahead.note(np.array([i]))
+            store = self._store_ahead
             if store.slot_of_row[i] < 0:
-                self._fill_by_block(store, ahead.choose(i, upcoming))
+                self._fill_by_block(store, rows_ahead(store, i, upcoming))
         return self.row(i)
 
     @property
@@ -209,7 +207,7 @@ class KernelOracle:
 
         What a loop has read it tells :meth:`note_read`.
         """
-        store = self._store_ahead[0] if self.looks_ahead else self._cache
+        store = self._store_ahead if self.looks_ahead else self._cache
         return self._gram_rows if store is None else (store.rows, store.slot_of_row)
 
     @cached_property
@@ -225,10 +223,7 @@ class KernelOracle:
     def note_read(self, index: np.ndarray) -> None:
         """Count rows read from :attr:`stored`, in this order, as if :meth:`row_ahead` gave them."""
         self.charge(len(index) * self.n, 0)
-        store = self._cache
-        if self.looks_ahead:
-            store, ahead = self._store_ahead
-            ahead.note(index)
+        store = self._store_ahead if self.looks_ahead else self._cache
         if store is not None:
             store.slots(index)
 
@@ -242,14 +237,14 @@ class KernelOracle:
         return self.kernel.evaluates and self.kernel.same_in_every_block(self.points, self.dtype)
 
     @cached_property
-    def _store_ahead(self) -> tuple[RowCache, RowsAhead]:
+    def _store_ahead(self) -> RowCache:
         """Where rows computed ahead wait, and what chooses them."""
         store = self._cache
         if store is None:
             row_bytes = self.n * self.dtype.itemsize
             rows = int(min(_BUFFER_ROWS, max(2, _BUFFER_BYTES // row_bytes)))
             store = self._buffer = RowCache(self.n, self.dtype, rows * row_bytes)
-        return store, RowsAhead(store, self.n)
+        return store
 
     def _fill_by_block(self, store: RowCache, index: np.ndarray) -> None:
         """Compute these distinct rows into the store, never one as a product with one vector."""

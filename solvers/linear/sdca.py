@@ -24,7 +24,6 @@ from ..numeric.rows import (
     add,
     dot,
     fetch,
-    fetch_bounds,
     finite_squared_norms,
     prefetch,
     row_arrays,
@@ -158,10 +157,8 @@ def _steps(rows, y, diag, bounds, order, first, last, shrinking, alpha, w, state
         i = order[position]
         done += 1
         if position + 2 * _AHEAD < len(order):
-            fetch_bounds(rows, order[position + 2 * _AHEAD])
-        if position + _AHEAD < len(order):
             coming = order[position + _AHEAD]
-            fetch(rows, coming)
+            fetch(rows, coming, order[position + 2 * _AHEAD])
             prefetch(y, coming)
             prefetch(diag, coming)
             prefetch(bounds, coming)

@@ -16,7 +16,7 @@ from ..interface.problem import Problem, Solution, SolveStatus
 from ..kernels.scoring import linear_scores
 from ..models import LinearModel
 from ..numeric.compiling import ZERO, njit
-from ..numeric.matrices import Matrix, matmul
+from ..numeric.matrices import matmul
 from ..numeric.rows import add, finite_squared_norms, row_arrays
 from ..numeric.validation import check_iteration_limit, check_positive
 from ..numeric.water_level import select, water_level
@@ -92,8 +92,12 @@ class SIMBA(Solver, SolverParameters):
             raise ValueError(
                 "every point is 0, or too small for squared norms: there is no direction to move in"
             )
-        signed = _scaled_rows(problem.X, problem.y / radius)
-        transposed = _transposed(signed)
+        if sparse.issparse(problem.X):
+            signed = sparse.csr_matrix(sparse.diags(problem.y / radius) @ problem.X)
+            transposed = sparse.csr_matrix(signed.T)
+        else:
+            signed = problem.X * (problem.y / radius)[:, None]
+            transposed = np.ascontiguousarray(signed.T)
         rows, columns = row_arrays(signed), row_arrays(transposed)
         u, w_sum = np.zeros(n_features), np.zeros(n_features)
         p, p_sum = np.full(n, 1.0 / n), np.zeros(n)
@@ -142,18 +146,6 @@ class SIMBA(Solver, SolverParameters):
                     break
         weights, self.margin_ = average()
         return Solution(LinearModel(weights), t, status, shortfall)
-
-
-def _scaled_rows(X: Matrix, factors: np.ndarray) -> Matrix:
-    """The rows times their factors, float64."""
-    if sparse.issparse(X):
-        return sparse.csr_matrix(sparse.diags(factors) @ X)
-    return X * factors[:, None]
-
-
-def _transposed(X: Matrix) -> Matrix:
-    """The transposed matrix, stored by its rows."""
-    return sparse.csr_matrix(X.T) if sparse.issparse(X) else np.ascontiguousarray(X.T)
 
 
 @njit(error_model="numpy")

@@ -87,8 +87,54 @@ class Model(ABC):
         return model
 
 
+class _Expansion(Model):
+    """f(x) = sum_j coef_j k(z_j, x) + intercept."""
+
+    kernel: Kernel
+    points: Matrix
+    coef: np.ndarray
+    dtype: str
+
+    @property
+    def n_support(self) -> int:
+        """Number of points, the kernel evaluations that one prediction costs."""
+        return len(self.coef)
+
+    def decision_function(self, Z: Matrix) -> np.ndarray:
+        """f(z) for each row of Z (for a precomputed kernel k(z, x_i)), float64, shape (len(Z),)."""
+        if self.n_support == 0:
+            return np.full(Z.shape[0], self.intercept)
+        return self._scorer(Z) + self.intercept
+
+    @cached_property
+    def _scorer(self) -> Callable[[Matrix], np.ndarray]:
+        return expansion_scorer(self.kernel, self.prepared(), self.coef, self.dtype)
+
+    def squared_norm(self) -> float:
+        """||w||^2 = sum_ij coef_i coef_j k(z_i, z_j); ValueError for a precomputed kernel."""
+        if not self.kernel.evaluates:
+            raise ValueError("a model of a precomputed kernel does not hold the kernel's entries")
+        if self.n_support == 0:
+            return 0.0
+        points = self.kernel.prepare(self.points, self.dtype)
+        scores = expansion_scores(self.kernel, points, self.coef, self.points, self.dtype)
+        return float(matmul(self.coef, scores))
+
+    def attributes(self) -> dict[str, Any]:
+        """``dual_coef_``, ``support_vectors_`` and ``intercept_``; there is no ``support_``."""
+        return {
+            "dual_coef_": self.coef[None, :],
+            "support_vectors_": self.points,
+            "intercept_": np.array([self.intercept]),
+        }
+
+    def prepared(self) -> Points:
+        """The points as the kernel wants them."""
+        return self.kernel.prepare(self.points, self.dtype)
+
+
 @dataclass(frozen=True)
-class KernelExpansion(Model):
+class KernelExpansion(_Expansion):
     """f(x) = sum_j coef_j k(x_j, x) + intercept over training points x_j.
 
     Attributes
@@ -116,46 +162,20 @@ class KernelExpansion(Model):
     dtype: str = "float32"
     kind: ClassVar[str] = "kernel expansion"
 
-    @property
-    def n_support(self) -> int:
-        """Number of support vectors, the kernel evaluations that one prediction costs."""
-        return len(self.coef)
-
-    def decision_function(self, Z: Matrix) -> np.ndarray:
-        """f(z) for each row of Z (for a precomputed kernel k(z, x_i)), float64, shape (len(Z),)."""
-        if self.n_support == 0:
-            return np.full(Z.shape[0], self.intercept)
-        return self._scorer(Z) + self.intercept
-
-    @cached_property
-    def _scorer(self) -> Callable[[Matrix], np.ndarray]:
-        return expansion_scorer(self.kernel, self.prepared(), self.coef, self.dtype)
-
-    def squared_norm(self) -> float:
-        """||w||^2 = sum_ij coef_i coef_j k(x_i, x_j); ValueError for a precomputed kernel."""
-        if not self.kernel.evaluates:
-            raise ValueError("a model of a precomputed kernel does not hold the kernel's entries")
-        return _squared_norm(self.kernel, self.points, self.coef, self.dtype)
-
     def attributes(self) -> dict[str, Any]:
         """``dual_coef_``, ``support_``, ``support_vectors_`` and ``intercept_``."""
-        return {
-            "dual_coef_": self.coef[None, :],
-            "support_": self.support,
-            "support_vectors_": self.points,
-            "intercept_": np.array([self.intercept]),
-        }
+        return {**super().attributes(), "support_": self.support}
 
     def prepared(self) -> Points:
         """The support vectors as the kernel wants them."""
         if not self.kernel.evaluates:
             # Only the columns matter: the entries come with the points to predict.
             return Points(np.empty((self.n_support, 0), dtype=self.dtype), columns=self.support)
-        return self.kernel.prepare(self.points, self.dtype)
+        return super().prepared()
 
 
 @dataclass(frozen=True)
-class BudgetExpansion(Model):
+class BudgetExpansion(_Expansion):
     """f(x) = sum_j coef_j k(z_j, x) + intercept over points z_j of the model's own.
 
     Attributes
@@ -176,30 +196,6 @@ class BudgetExpansion(Model):
     intercept: float = 0.0
     dtype: str = "float32"
     kind: ClassVar[str] = "budget expansion"
-
-    @property
-    def n_support(self) -> int:
-        """Number of points, the kernel evaluations that one prediction costs."""
-        return len(self.coef)
-
-    def decision_function(self, Z: Matrix) -> np.ndarray:
-        """f(z) for each row of Z, float64, shape (len(Z),)."""
-        if self.n_support == 0:
-            return np.full(Z.shape[0], self.intercept)
-        points = self.kernel.prepare(self.points, self.dtype)
-        return expansion_scores(self.kernel, points, self.coef, Z, self.dtype) + self.intercept
-
-    def squared_norm(self) -> float:
-        """||w||^2 = sum_ij coef_i coef_j k(z_i, z_j)."""
-        return _squared_norm(self.kernel, self.points, self.coef, self.dtype)
-
-    def attributes(self) -> dict[str, Any]:
-        """``dual_coef_``, ``support_vectors_`` and ``intercept_``; there is no ``support_``."""
-        return {
-            "dual_coef_": self.coef[None, :],
-            "support_vectors_": self.points,
-            "intercept_": np.array([self.intercept]),
-        }
 
 
 @dataclass(frozen=True)
@@ -236,13 +232,6 @@ class LinearModel(Model):
     def attributes(self) -> dict[str, Any]:
         """``coef_`` and ``intercept_``."""
         return {"coef_": self.weights[None, :], "intercept_": np.array([self.intercept])}
-
-
-def _squared_norm(kernel: Kernel, points: Matrix, coef: np.ndarray, dtype: str) -> float:
-    if len(coef) == 0:
-        return 0.0
-    scores = expansion_scores(kernel, kernel.prepare(points, dtype), coef, points, dtype)
-    return float(matmul(coef, scores))
 
 
 def packed(value: Any, prefix: str, arrays: dict[str, np.ndarray]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,15 +14,12 @@ from ..interface.monitor import Monitor
 from ..interface.parameters import CachedKernelParameters, SolverParameters
 from ..interface.problem import Problem, Solution, SolveStatus
 from ..models import KernelExpansion
-from ..numeric.compiling import njit
 from ..numeric.validation import check_iteration_limit, check_one_of, check_positive, check_whole
+from ..numeric.water_level import water_level
 from ..registration import register
-from .draws import Draws, draw
-from .state import Iterates, move
-from .two_basins import basin_state
+from .iterations import PROGRESS, State, iterate
+from .two_basins import basin_state, two_basin_level
 
-# A check of the responses looks at this many points.
-_CHECKED_POINTS = 32
 # The fast schedule draws without replacement in so many passes over a class.
 _PASSES = 100
 # Compiled loops read at most so many entries at a time: some milliseconds.
@@ -45,7 +43,7 @@ class SBP(Solver, SolverParameters, CachedKernelParameters):
     b moves the levels against each other; k points of each class are covered. A step draws one of
     each, and goes half as far towards each.
 
-    If several b are optimal it is the middle one (``two_basins.stand``), and it is that of the
+    If several b are optimal it is the middle one (``two_basin_level``), and it is that of the
     average w: the b of the iterations are not averaged.
 
     Deviations from the paper: points exactly at the level may be drawn (the printed strict
@@ -92,9 +90,6 @@ class SBP(Solver, SolverParameters, CachedKernelParameters):
         Checks of the held-out error without a new lowest one.
     check_every : float > 0
         Epochs between two checks of ``tol`` and of the held-out error.
-    drift_check : int >= 1 or None
-        After so many iterations each time, compute the responses of some points afresh, and all
-        if one is off by more than half the digits of ``dtype``. None: never.
     max_epochs : int >= 1
         Stop after this many epochs of n iterations.
     random_state
@@ -109,11 +104,6 @@ class SBP(Solver, SolverParameters, CachedKernelParameters):
         the frequencies p of the draws. Infinite if a class that needs draws has none.
     validation_errors_ : ndarray of float64, shape (n_checks,), or None
         The error on the held-out points at each check; None if none are held out.
-    drift_ : float
-        The largest deviation of a response from its value computed afresh, as a fraction of
-        ``max_i ||Phi_i||``, the largest response there can be; 0 if none was checked.
-    drift_evals_ : int
-        Kernel evaluations of these checks, which ``counters_`` leaves out.
 
     Notes
     -----
@@ -137,7 +127,6 @@ class SBP(Solver, SolverParameters, CachedKernelParameters):
     validation_fraction: float = 0.0
     patience: int = 5
     check_every: float = 1.0
-    drift_check: int | None = 10_000
     max_epochs: int = 10
 
     def _check_parameters(self) -> None:
@@ -153,8 +142,6 @@ class SBP(Solver, SolverParameters, CachedKernelParameters):
             )
         check_whole("patience", self.patience, at_least=1)
         check_positive("check_every", self.check_every)
-        if self.drift_check is not None:
-            check_whole("drift_check", self.drift_check, at_least=1)
         check_iteration_limit(self.max_epochs)
 
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
@@ -169,9 +156,7 @@ class SBP(Solver, SolverParameters, CachedKernelParameters):
         status: SolveStatus = "budget"
         t = 0
         while t < limit:
-            ahead = min(limit - t, check_every - t % check_every, run.iterates.until_keeping())
-            if self.drift_check is not None:
-                ahead = min(ahead, self.drift_check - t % self.drift_check)
+            ahead = min(limit - t, check_every - t % check_every, run.until_keeping())
             evals = min(_MOST_ENTRIES, max(1.0, monitor.next_checkpoint - problem.kernel_evals))
             ahead = int(min(ahead, math.ceil(evals / run.evals)))
             run.advance(ahead, limit - t)
@@ -179,16 +164,55 @@ class SBP(Solver, SolverParameters, CachedKernelParameters):
             if monitor.due(problem.kernel_evals) and monitor.record(t, run.model):
                 status = "stopped"
                 break
-            if self.drift_check is not None and t % self.drift_check == 0:
-                run.check_drift()
             if t % check_every == 0 and run.is_done():
                 status = "converged"
                 break
-        self.margin_ = run.margin()
+        self.margin_ = run.average().level
         self.certificate_ = run.bound()
         self.validation_errors_ = np.array(run.errors) if self.validation_fraction > 0 else None
-        self.drift_, self.drift_evals_ = run.drift, run.drift_evals
         return Solution(run.model(), t, status, run.shortfall())
+
+
+class _Stream:
+    """Uniform draws from some points, one after the other, known before they are taken.
+
+    Draws from the covered points alone are made of them by rejection. In its first ``passes`` over
+    the points each comes once. Later ones are independent: without replacement the covered points
+    are not drawn equally often, and a run does not converge.
+    """
+
+    def __init__(self, rng: np.random.Generator, points: np.ndarray, passes: int) -> None:
+        self._rng, self.points, self._passes = rng, points, passes
+        # Candidates, soonest first, and how many of them have been taken or rejected.
+        self.candidates = np.empty(0, dtype=np.int64)
+        self.n_taken = 0
+
+    def upcoming(self, k: int) -> np.ndarray:
+        """The next k candidates, int64, shape (k,); they are still to be taken."""
+        while len(self.candidates) - self.n_taken < k:
+            self.extend()
+        return self.candidates[self.n_taken : self.n_taken + k]
+
+    def extend(self) -> None:
+        """Draw more candidates; the sequence does not depend on when."""
+        n = len(self.points)
+        if self._passes > 0:
+            self._passes -= 1
+            block = self._rng.permutation(n)
+        else:
+            block = self._rng.integers(n, size=max(1024, n))
+        self.candidates = np.concatenate([self.candidates[self.n_taken :], self.points[block]])
+        self.n_taken = 0
+
+
+class _Average(NamedTuple):
+    """alpha and responses of the average w, f(w), the bias there, and a draw's mean response."""
+
+    alpha: np.ndarray
+    responses: np.ndarray
+    level: float
+    bias: float
+    under_water: float
 
 
 class _Run:
@@ -196,66 +220,96 @@ class _Run:
 
     def __init__(self, problem: Problem, solver: SBP) -> None:
         self.problem, self.solver = problem, solver
-        y = problem.y
+        y, n = problem.y, problem.n
         self.train = hold_out(y, solver.validation_fraction, problem.rng)
-        self.held_out = np.setdiff1d(np.arange(problem.n), self.train, assume_unique=True)
+        self.held_out = np.setdiff1d(np.arange(n), self.train, assume_unique=True)
         diag = problem.oracle.diag()
         if not diag.max() > 0:
             raise ValueError("every k(x, x) is 0: there is no direction to move in")
         self.radius = float(np.sqrt(diag.max()))  # SBP12 Algorithm 1 line 1: eta_0 is 1 / radius
         self.volume = len(self.train) * float(solver.nu)
         self.fast = solver.schedule == "fast"
-        pairs = solver.fit_intercept and solver.sampling == "pair"
-        # With single draws for two classes their frequencies are looked at class by class.
-        groups = (y > 0) & bool(solver.fit_intercept and not pairs)
-        self.iterates = Iterates(
-            y, diag, self.train, groups.astype(np.int64), solver.burn_in,
-            suffix=self.fast,
-        )  # fmt: skip
-        basins = basin_state(y[self.train] > 0, self.volume, strict=solver.ties == "lt")
         with_bias = bool(solver.fit_intercept)
-        self.draws = Draws(
-            problem.rng,
-            basins,
-            with_bias=with_bias,
-            pairs=pairs,
-            passes=_PASSES if self.fast else 0,
+        pairs = with_bias and solver.sampling == "pair"
+        # With single draws for two classes their frequencies are looked at class by class.
+        groups = ((y > 0) & (with_bias and not pairs)).astype(np.int64)
+        n_groups = int(groups.max()) + 1
+        positive = y[self.train] > 0
+        self.state = State(
+            signs=y.astype(np.float32),
+            diag=diag,
+            train=self.train,
+            positive=positive,
+            volume=self.volume,
+            strict=solver.ties == "lt",
+            burn_in=solver.burn_in,
+            responses=np.zeros(n),
+            response_sum=np.zeros(n),
+            heights=np.empty(len(self.train)),
+            alpha=np.zeros(n),
+            alpha_sum=np.zeros(n),
+            progress=np.zeros(1, dtype=PROGRESS)[0],
+            groups=groups,
+            signed_counts=np.zeros((n_groups, n), dtype=np.float32),
+            products=np.zeros((n_groups, n_groups)),
+            n_draws=np.zeros(n_groups),
         )
-        # Kernel evaluations of an iteration.
-        self.evals = len(self.draws.streams) * problem.n
+        # None if both classes are one basin.
+        self.basins = basin_state(positive, self.volume) if with_bias else None
+        # With bias one covered point of each class is drawn, or one of either, uniform among the k
+        # of each: the least favourable distribution of SBP12 eq. 3.9 has the same mass on both.
+        members, rngs = [np.arange(len(positive))], [problem.rng]
+        if pairs:
+            members = [np.flatnonzero(positive), np.flatnonzero(~positive)]
+            # Each has its own generator: looking ahead in one changes nothing in the other.
+            rngs = [np.random.default_rng(problem.rng.integers(2**63)) for _ in members]
+        passes = _PASSES if self.fast else 0
+        self.streams = [_Stream(*one, passes) for one in zip(rngs, members, strict=True)]
+        self.evals = len(self.streams) * n  # Of an iteration
+        # How many iterates the sums of the last two powers of 2 hold, and these sums.
+        self._left_out = self._next_left_out = (0, np.zeros(n), np.zeros(n))
         self.errors: list[float] = []
-        self.drift, self.drift_evals = 0.0, 0
+
+    @property
+    def _n_counted(self) -> int:
+        """Iterates that the sums hold; not positive within the burn-in."""
+        return int(self.state.progress["n_iter"]) - self.state.burn_in
+
+    def until_keeping(self) -> float:
+        """Iterations to the next one after which the sums are to be kept."""
+        return 2 ** max(self._n_counted, 0).bit_length() - self._n_counted if self.fast else np.inf
 
     def advance(self, n_iterations: int, left: int) -> None:
         """So many iterations; rows that are not stored are fetched for one iteration at a time."""
-        oracle, streams = self.problem.oracle, self.draws.streams
-        drawn = np.empty((n_iterations, len(streams)), dtype=np.int64)
+        oracle = self.problem.oracle
+        drawn = np.empty((n_iterations, len(self.streams)), dtype=np.int64)
         done = 0
         while done < n_iterations:
             more, short = self._run_compiled(drawn[done:], *oracle.stored, is_drawn=False)
             oracle.note_read(drawn[done : done + more].ravel())
             done += more
             if short >= 0:
-                streams[short].extend()
+                self.streams[short].extend()
             elif done < n_iterations:
                 fetched = self._fetched(drawn[done], left - done - 1)
                 self._run_compiled(drawn[done : done + 1], *fetched, is_drawn=True)
                 done += 1
-        if self.iterates.keep_sums():
-            mean = self.draws.mean_covered(self.iterates.average()[1][self.train])
-            self.iterates.state.progress["concavity"] = max(mean, 0.0)
+        n_counted = self._n_counted
+        if self.fast and n_counted > 0 and n_counted.bit_count() == 1:
+            sums = self.state.alpha_sum.copy(), self.state.response_sum.copy()
+            self._left_out, self._next_left_out = self._next_left_out, (n_counted, *sums)
+            self.state.progress["concavity"] = max(self.average().under_water, 0.0)
 
     def _run_compiled(
         self, drawn: np.ndarray, rows: np.ndarray, slots: np.ndarray, *, is_drawn: bool
     ) -> tuple[int, int]:
-        streams = self.draws.streams
-        taken = np.array([stream.n_taken for stream in streams])
-        candidates = tuple(stream.candidates for stream in streams)
-        outcome: tuple[int, int] = _iterate(
-            self.iterates.state, self.draws.basins, self.draws.two_basins, candidates, taken, rows,
-            slots, self.radius, self.fast, drawn, is_drawn,
+        taken = np.array([stream.n_taken for stream in self.streams])
+        candidates = tuple(stream.candidates for stream in self.streams)
+        outcome: tuple[int, int] = iterate(
+            self.state, self.basins, candidates, taken, rows, slots, self.radius, self.fast, drawn,
+            is_drawn,
         )  # fmt: skip
-        for stream, n_taken in zip(streams, taken, strict=True):
+        for stream, n_taken in zip(self.streams, taken, strict=True):
             stream.n_taken = int(n_taken)
         return outcome
 
@@ -263,8 +317,21 @@ class _Run:
         """The rows of these points, and where each stands among them."""
 
         def upcoming(count: int) -> np.ndarray:
-            heights = self.iterates.responses[self.train]
-            return np.append(drawn, self.train[self.draws.probable(heights, count, left)])
+            """The points that the next draws would take if the water did not move."""
+            heights = self.state.responses[self.train]
+            top = self.state.progress["level"]
+            if self.basins is not None:
+                standing = self.basins.standing
+                top = np.where(
+                    self.state.positive, standing["last_positive"], standing["last_negative"]
+                )
+            covered, kept = heights <= top, []
+            for stream in self.streams:
+                candidates = stream.upcoming(count // len(self.streams))
+                kept.append(candidates[covered[candidates]][:left])
+            turns = np.concatenate([np.arange(len(points)) for points in kept])
+            ordered = np.concatenate(kept)[np.argsort(turns, kind="stable")]
+            return np.append(drawn, self.train[ordered])
 
         rows = np.stack([self.problem.oracle.row_ahead(int(i), upcoming) for i in drawn])
         rows.flags.writeable = False
@@ -272,40 +339,76 @@ class _Run:
         slots[drawn] = np.arange(len(drawn))
         return rows, slots
 
-    def bound(self) -> float:
-        """An upper bound of f, also if kernel entries are rounded."""
-        oracle = self.problem.oracle
-        noise = oracle.kernel.entry_noise(oracle.points, oracle.dtype.name)
-        return self.iterates.bound(self.volume, noise if math.isfinite(noise) else 0.0)
+    def average(self) -> _Average:
+        """The average w (line 13); the last one as long as nothing is to be averaged.
 
-    def margin(self) -> float:
-        """f(w) at the average w."""
-        return self._average()[2]
+        With the fast schedule the first 2^(k-1) of at least 2^k and fewer than 2^(k+1) iterates are
+        left out: a quarter to a half.
+        """
+        n_counted = self._n_counted
+        alpha, responses = self.state.alpha_sum, self.state.response_sum
+        if n_counted <= 0:
+            alpha, responses = self.state.alpha.copy(), self.state.responses.copy()
+        elif not self.fast:
+            alpha, responses = alpha / n_counted, responses / n_counted
+        else:
+            n_left_out, alpha_before, responses_before = self._left_out
+            n_counted -= n_left_out
+            # A point drawn no more has no part in the difference of its sums but rounding.
+            alpha = np.maximum(alpha - alpha_before, 0.0) / n_counted
+            responses = (responses - responses_before) / n_counted
+        heights = responses[self.train]
+        if self.basins is None:
+            level = float(water_level(heights, self.volume, 0.0))
+            return _Average(alpha, responses, level, 0.0, float(heights[heights <= level].mean()))
+        positive = self.state.positive
+        levels = two_basin_level(heights[positive], heights[~positive], self.volume)
+        under_water = levels.level - self.volume / (2 * levels.rank)
+        return _Average(alpha, responses, levels.level, levels.bias, under_water)
 
     def model(self) -> KernelExpansion:
         """The average w and its bias, divided by the level (SBP12 Algorithm 1 line 14)."""
-        alpha, _, level, bias = self._average()
-        scale = 1.0 / level if level > 0 else 1.0
-        return self.problem.expansion(alpha * scale * self.problem.y, bias * scale)
+        average = self.average()
+        scale = 1.0 / average.level if average.level > 0 else 1.0
+        return self.problem.expansion(average.alpha * scale * self.problem.y, average.bias * scale)
+
+    def bound(self) -> float:
+        """U(p) = ||sum_i p_i y_i Phi_i|| + volume max_i p_i >= max f, at the draws' frequencies p.
+
+        Within a group p is proportional to the counts of the draws. The groups' masses are fixed:
+        with an unregularised bias the bound holds only if both classes have the same mass.
+        Infinite as long as a group has no draws. It holds also if kernel entries are rounded.
+        """
+        oracle, n_draws = self.problem.oracle, self.state.n_draws
+        if not n_draws.all():
+            return math.inf
+        noise = oracle.kernel.entry_noise(oracle.points, oracle.dtype.name)
+        masses = 1.0 / (len(n_draws) * n_draws)
+        squared_norm = float(np.einsum("g,gh,h", masses, self.state.products, masses))
+        largest = float((np.abs(self.state.signed_counts).max(axis=1) * masses).max())
+        rounding = noise if math.isfinite(noise) else 0.0
+        return float(np.sqrt(max(squared_norm, 0.0) + rounding)) + self.volume * largest
 
     def is_done(self) -> bool:
         """Whether a rule ends the run; notes the error on the held-out points."""
         tol = float(self.solver.tol)
         stable = False
         if self.solver.validation_fraction > 0:
-            self.errors.append(self._validation_error())
+            average, y = self.average(), self.problem.y[self.held_out]
+            predicted_positive = y * average.responses[self.held_out] + average.bias > 0
+            self.errors.append(float(np.mean(predicted_positive != (y > 0))))
             stable = self._since_lowest() >= self.solver.patience
         if tol == 0:
             return stable
         upper = self.bound()
-        return stable or upper - self.margin() <= tol * upper
+        return stable or upper - self.average().level <= tol * upper
 
     def shortfall(self) -> str:
         """What the rules have not found yet; empty without a rule."""
         missing = []
         if self.solver.tol > 0:
             upper = self.bound()
-            gap = (upper - self.margin()) / upper if 0 < upper < math.inf else math.inf
+            gap = (upper - self.average().level) / upper if 0 < upper < math.inf else math.inf
             missing.append(
                 short_of(f"the certified gap is {gap:.3g} of its upper bound", self.solver.tol)
             )
@@ -319,71 +422,6 @@ class _Run:
     def _since_lowest(self) -> int:
         """Checks since the first one with the lowest error."""
         return len(self.errors) - 1 - int(np.argmin(self.errors))
-
-    def check_drift(self) -> None:
-        """Compare responses with those of the current w; replace all if they have drifted."""
-        # Points of a generator of its own: the draws are the same whether or not one checks.
-        chosen = np.random.default_rng(self.iterates.n_iter).permutation(self.problem.n)
-        chosen = np.sort(chosen[:_CHECKED_POINTS])
-        fresh = self._fresh_responses(chosen)
-        drift = float(np.abs(fresh - self.iterates.responses[chosen]).max()) / self.radius
-        self.drift = max(self.drift, drift)
-        if drift > np.sqrt(np.finfo(self.problem.oracle.dtype).eps):
-            self.iterates.replace_responses(self._fresh_responses(np.arange(self.problem.n)))
-
-    def _fresh_responses(self, index: np.ndarray) -> np.ndarray:
-        """Responses of these points from alpha alone, counted in ``drift_evals``."""
-        coef = self.iterates.state.alpha * self.problem.y
-        self.drift_evals += len(index) * int(np.count_nonzero(coef))
-        scores = self.problem.oracle.exact_scores(coef, index, charged=False)
-        return self.problem.y[index] * scores
-
-    def _average(self) -> tuple[np.ndarray, np.ndarray, float, float]:
-        """alpha and the responses of the average w, its level and its bias (line 13)."""
-        alpha, responses = self.iterates.average()
-        return alpha, responses, *self.draws.level(responses[self.train])
-
-    def _validation_error(self) -> float:
-        _, responses, _, bias = self._average()
-        y = self.problem.y[self.held_out]
-        predicted_positive = y * responses[self.held_out] + bias > 0
-        return float(np.mean(predicted_positive != (y > 0)))
-
-
-@njit(error_model="numpy")
-def _iterate(
-    state, basins, two_basins, candidates, taken, rows, slots, radius, fast, drawn, is_drawn
-):  # fmt: skip
-    """SBP12 Algorithm 1, one iteration for each row of ``drawn``, where it puts its points.
-
-    It ends early where a kernel row is not among ``rows`` (``slots[i]`` is -1): then the points of
-    that iteration stand in ``drawn``, and the next call may begin with them (``is_drawn``). Returns
-    how many were done, and the stream that has run out of candidates, or -1.
-    """
-    heights = state.responses
-    for t in range(len(drawn)):
-        if not (is_drawn and t == 0):
-            if len(state.train) < len(state.responses):
-                heights = state.heights
-                for p in range(len(heights)):
-                    heights[p] = state.responses[state.train[p]]
-            # Lines 5 and 6: the water level, and a point under water, or one of each class.
-            short = draw(basins, two_basins, heights, candidates, taken, drawn[t])
-            if short >= 0:
-                return t, short
-            for s in range(len(candidates)):
-                drawn[t, s] = state.train[drawn[t, s]]
-        for i in drawn[t]:
-            if slots[i] < 0:
-                return t, -1
-        step = 1.0 / (radius * np.sqrt(state.progress.n_iter + 1))  # line 4
-        if fast:
-            # With w of length 1 a step shrinks it by the step times its response: as an SVM's step
-            # does, regularised by the mean response.
-            slope = state.progress.concavity * (state.progress.n_iter + 1)
-            step = min(2 * step, 1.0 / slope) if slope > 0.0 else 2 * step
-        move(state, drawn[t], rows, slots, step)  # lines 7 to 13
-    return len(drawn), -1
 
 
 def hold_out(y: np.ndarray, fraction: float, rng: np.random.Generator) -> np.ndarray:

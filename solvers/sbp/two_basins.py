@@ -23,12 +23,11 @@ _FEW = 128
 # Among so few points selection is faster.
 _SMALL = 1024
 
-#: What changes from one filling to the next: the fields of Levels, the width of the windows, how
-#: many points of either class they hold, and how often selection had to find the levels.
+#: What changes from one filling to the next: the k of the water that covers k points of each class,
+#: the k-th lowest heights and whether the next is the same, the width of the windows, how many
+#: points of either class they hold, and how often selection had to find the levels.
 STANDING = np.dtype(
     [
-        ("positive", np.float64),
-        ("negative", np.float64),
         ("rank", np.int64),
         ("last_positive", np.float64),
         ("last_negative", np.float64),
@@ -50,10 +49,6 @@ class Levels(NamedTuple):
     positive: float
     negative: float
     rank: int  # How many points of each class are covered, k; 1 if there is no water
-    last_positive: float  # The k-th lowest height of each class
-    last_negative: float
-    tied_positive: bool  # Whether the next height of the class is the same
-    tied_negative: bool
 
     @property
     def level(self) -> float:
@@ -72,46 +67,21 @@ def two_basin_level(positives: np.ndarray, negatives: np.ndarray, volume: float)
     Expected time and memory O(n). SBP12 Algorithm 3 moves a pivot in one class at a time, in a
     direction whose sign is printed two ways; with rank-wise sums there is no direction to choose.
     """
-    return Levels(*levels_by_selection(positives.copy(), negatives.copy(), volume, 0))
-
-
-@njit(error_model="numpy")
-def levels_by_selection(positives, negatives, volume, hint):
-    """The fields of Levels; permutes the heights."""
     rank, left, last_up, last_down, next_up, next_down = covered_by_selection(
-        positives, negatives, ZERO, ZERO, 0.0, volume, hint
+        positives.copy(), negatives.copy(), ZERO, ZERO, 0.0, volume, ZERO
     )
-    return stand(rank, left, last_up, last_down, next_up - last_up, next_down - last_down)
-
-
-@njit(error_model="numpy")
-def stand(rank, left, last_positive, last_negative, gap_positive, gap_negative):
-    """The fields of Levels from the k-th heights, the gaps to the next, and the water left.
-
-    SBP12 Algorithm 3, lines 39 to 43: the depth is Delta gamma, the room of a class its own.
-    """
+    # Lines 39 to 43: the depth is Delta gamma, the room of a class its own.
     depth = left / rank
-    room_positive, room_negative = min(depth, gap_positive), min(depth, gap_negative)
-    lead = (room_positive - room_negative) / 2
-    return (
-        last_positive + depth / 2 + lead,
-        last_negative + depth / 2 - lead,
-        rank,
-        last_positive,
-        last_negative,
-        gap_positive == 0.0,
-        gap_negative == 0.0,
-    )
+    lead = (min(depth, next_up - last_up) - min(depth, next_down - last_down)) / 2
+    return Levels(last_up + depth / 2 + lead, last_down + depth / 2 - lead, rank)
 
 
 class BasinState(NamedTuple):
     """Two basins and the windows around their levels; compiled code changes it."""
 
     positive: np.ndarray  # bool, shape (n,): The points of the positive class
-    members: np.ndarray  # int64: The positions of the positive and of the negative points
-    others: np.ndarray
+    n_positive: int
     volume: float
-    strict: bool  # Whether a single basin covers what lies under the level alone
     # uint8, shape (n,), rounded up: Marks of points, padded so that they can be read as whole words
     marks: np.ndarray
     words: np.ndarray  # uint64: The same memory
@@ -121,16 +91,14 @@ class BasinState(NamedTuple):
     standing: np.void  # record: See :data:`STANDING`; the rank is 0 before the first filling
 
 
-def basin_state(positive: np.ndarray, volume: float, *, strict: bool = False) -> BasinState:
+def basin_state(positive: np.ndarray, volume: float) -> BasinState:
     """Basins that have not been filled yet."""
     n = len(positive)
     marks = np.zeros(-(-n // 8) * 8, dtype=np.uint8)
     return BasinState(
         positive=positive,
-        members=np.flatnonzero(positive),
-        others=np.flatnonzero(~positive),
+        n_positive=int(positive.sum()),
         volume=float(volume),
-        strict=strict,
         marks=marks,
         words=marks.view(np.uint64),
         collected=np.empty((2, n), dtype=np.int64),
@@ -141,7 +109,7 @@ def basin_state(positive: np.ndarray, volume: float, *, strict: bool = False) ->
 
 @njit(error_model="numpy")
 def fill(basins, heights):
-    """Bring the levels of the basins up to date."""
+    """Bring up to date which points the water covers."""
     standing, n = basins.standing, len(heights)
     if standing.rank == 0 or n <= _SMALL:
         _fill_by_selection(basins, heights)
@@ -150,13 +118,15 @@ def fill(basins, heights):
     positive = standing.last_positive + _mean_change(heights, index[0], before[0], standing.n_up)
     negative = standing.last_negative + _mean_change(heights, index[1], before[1], standing.n_down)
     skip_up, skip_down, poured = _collect(basins, heights, positive, negative)
-    size = standing.n_up + standing.n_down
+    size, end_up, end_down = standing.n_up + standing.n_down, standing.n_up, standing.n_down
     # To sort more than this is no faster than to select.
-    many = size > max(1024, n // 4)
-    low_positive, low_negative = positive - standing.width, negative - standing.width
-    found = not many and _found_in_windows(
-        basins, low_positive, low_negative, skip_up, skip_down, poured
-    )
+    many, found = size > max(1024, n // 4), False
+    if not many and max(skip_up, skip_down) < min(skip_up + end_up, skip_down + end_down):
+        up, down = before[0, :end_up].copy(), before[1, :end_down].copy()
+        # Heights are summed up over the first in a window: a tiny volume is not lost to rounding.
+        poured += skip_up * (lowest(up, ZERO) - (positive - standing.width))
+        poured += skip_down * (lowest(down, ZERO) - (negative - standing.width))
+        found = _ends_among(basins, up, down, skip_up, skip_down, poured, standing.rank)
     if not found:
         _fill_by_selection(basins, heights)
     error = max(abs(standing.last_positive - positive), abs(standing.last_negative - negative))
@@ -171,10 +141,7 @@ def fill(basins, heights):
 
 @njit(error_model="numpy")
 def _fill_by_selection(basins, heights):
-    standing = basins.standing
-    # The rank has hardly changed: with a little more to begin with, few points remain.
-    hint = 0 if standing.rank == 0 else standing.rank * 5 // 4 + 1
-    up, down = basins.heights[0], basins.heights[1]
+    standing, up, down = basins.standing, basins.heights[0], basins.heights[1]
     n_up, n_down = 0, 0
     for i in range(len(heights)):
         if basins.positive[i]:
@@ -184,47 +151,29 @@ def _fill_by_selection(basins, heights):
             down[n_down] = heights[i]
             n_down += 1
     standing.n_selections += 1
-    _note(standing, levels_by_selection(up[:n_up], down[:n_down], basins.volume, hint))
+    # The rank has hardly changed: with a little more to begin with, few points remain.
+    hint = 0 if standing.rank == 0 else standing.rank * 5 // 4 + 1
+    _ends_among(basins, up[:n_up], down[:n_down], ZERO, ZERO, 0.0, hint)
 
 
 @njit(error_model="numpy")
-def _note(standing, levels):
-    """The fields of Levels as they are now."""
-    standing.positive, standing.negative, standing.rank = levels[0], levels[1], levels[2]
-    standing.last_positive, standing.last_negative = levels[3], levels[4]
-    standing.tied_positive, standing.tied_negative = levels[5], levels[6]
+def _ends_among(basins, up, down, skip_up, skip_down, poured, hint):
+    """Whether the water ends among these heights of both classes: then it is noted where.
 
-
-@njit(error_model="numpy")
-def _found_in_windows(basins, low_positive, low_negative, skip_up, skip_down, poured):
-    """Whether the answer lies in the windows: then it is noted.
-
-    The skipped points lie below the windows and take the volume ``poured`` up to these.
+    The skipped points lie below these and take the volume ``poured`` up to them.
     """
-    standing = basins.standing
-    up = basins.heights[0, : standing.n_up].copy()
-    down = basins.heights[1, : standing.n_down].copy()
-    if max(skip_up, skip_down) >= min(skip_up + len(up), skip_down + len(down)):
-        return False
-    # Heights are summed up over the first in a window: a tiny volume is not lost to rounding.
-    poured += skip_up * (lowest(up, ZERO) - low_positive)
-    poured += skip_down * (lowest(down, ZERO) - low_negative)
     rank, left, last_up, last_down, next_up, next_down = covered_by_selection(
-        up, down, skip_up, skip_down, poured, basins.volume, standing.rank
+        up, down, skip_up, skip_down, poured, basins.volume, hint
     )
-    if left <= 0.0:
+    # What lies above a window must not matter.
+    more_up = next_up == np.inf and skip_up + len(up) < basins.n_positive
+    n_negative = len(basins.positive) - basins.n_positive
+    more_down = next_down == np.inf and skip_down + len(down) < n_negative
+    if more_up or more_down or (left <= 0.0 and skip_up + skip_down > 0):
         return False
-    # What lies above a window must not matter: neither for the rank nor for the bias.
-    depth = left / rank
-    more_up = next_up == np.inf and skip_up + len(up) < len(basins.members)
-    more_down = next_down == np.inf and skip_down + len(down) < len(basins.others)
-    if more_up:
-        next_up = low_positive + 2 * standing.width
-    if more_down:
-        next_down = low_negative + 2 * standing.width
-    if (more_up and next_up - last_up <= depth) or (more_down and next_down - last_down <= depth):
-        return False
-    _note(standing, stand(rank, left, last_up, last_down, next_up - last_up, next_down - last_down))
+    standing = basins.standing
+    standing.rank, standing.last_positive, standing.last_negative = rank, last_up, last_down
+    standing.tied_positive, standing.tied_negative = next_up == last_up, next_down == last_down
     return True
 
 

@@ -18,13 +18,12 @@ from ..interface.parameters import (
     WarmStartParameters,
 )
 from ..interface.problem import Problem, Solution, SolveStatus
-from ..models import KernelExpansion
 from ..numeric.ascent import best_value
 from ..numeric.compiling import njit
 from ..numeric.validation import check_positive, check_whole
 from ..registration import register
 from .inner import TAU, move_pair
-from .working_sets import Dual, Gradient, solve_large, start_from
+from .working_sets import Dual, Gradient, snapshot_of, solve_large
 
 
 @register("svm")
@@ -122,7 +121,15 @@ class SMO(
         check_positive("C", self.C)
         if self.max_iter is not None:
             check_whole("max_iter", self.max_iter, at_least=1)
-        _check_working_set(self.working_set, bool(self.fit_intercept))
+        value, with_bias = self.working_set, bool(self.fit_intercept)
+        if isinstance(value, bool) or value not in ("large", "textbook", 1, 2):
+            raise ValueError(f"working_set must be 'large', 'textbook', 1 or 2, got {value!r}")
+        if value == 1 and with_bias:
+            raise ValueError("a working set of 1 cannot keep y' alpha = 0: set fit_intercept=False")
+        if value == 2 and not with_bias:
+            raise ValueError(
+                "a working set of 2 belongs to the problem with bias: use 1 or 'large'"
+            )
 
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
         limit = max(10_000_000, 100 * problem.n) if self.max_iter is None else self.max_iter
@@ -130,25 +137,20 @@ class SMO(
         with_bias = bool(self.fit_intercept)
         alpha = _starting_point(self.alpha0, problem.y, C, with_bias)
         if problem.state is not None:
-            alpha = _scaled_into_box(problem.state, C)
+            # One factor, which keeps y' alpha = 0.
+            before, support = problem.state, problem.state > 0
+            factor = min(1.0, np.min(C[support] / before[support], initial=1.0))
+            alpha = np.minimum(factor * before, C)
         dual = Dual(alpha, problem.y.copy(), problem.y, C, with_bias)
         solve = solve_large if self.working_set == "large" else _solve_textbook
-        start_from(problem, dual)
+        support = np.flatnonzero(alpha)
+        problem.oracle.add_rows(support, -alpha[support] * problem.y[support], dual.F)
         solution = solve(problem, monitor, dual, float(self.tol), limit)
         self.alpha_ = dual.alpha
         self.violation_ = dual.violation()
         ended_at = "" if solution.n_iter >= limit else problem.oracle.rounding_words
         shortfall = short_of(f"the largest violation is {self.violation_:.3g}", self.tol)
         return replace(solution, shortfall=shortfall, ended_at=ended_at, state=dual.alpha)
-
-
-def _check_working_set(value: Any, with_bias: bool) -> None:
-    if isinstance(value, bool) or value not in ("large", "textbook", 1, 2):
-        raise ValueError(f"working_set must be 'large', 'textbook', 1 or 2, got {value!r}")
-    if value == 1 and with_bias:
-        raise ValueError("a working set of 1 cannot keep y' alpha = 0: set fit_intercept=False")
-    if value == 2 and not with_bias:
-        raise ValueError("a working set of 2 belongs to the problem with bias: use 1 or 'large'")
 
 
 def _starting_point(alpha0: Any, y: np.ndarray, C: np.ndarray, with_bias: bool) -> np.ndarray:
@@ -173,13 +175,6 @@ def _starting_point(alpha0: Any, y: np.ndarray, C: np.ndarray, with_bias: bool) 
     return alpha
 
 
-def _scaled_into_box(alpha: np.ndarray, C: np.ndarray) -> np.ndarray:
-    """A copy of alpha times one factor, which keeps y' alpha = 0, so that no value exceeds C."""
-    support = alpha > 0
-    factor = min(1.0, np.min(C[support] / alpha[support], initial=1.0))
-    return np.minimum(factor * alpha, C)
-
-
 def _solve_textbook(
     problem: Problem, monitor: Monitor, dual: Dual, tol: float, limit: int
 ) -> Solution:
@@ -191,11 +186,7 @@ def _solve_textbook(
     arrays = dual.alpha, dual.F, problem.y, dual.C, diag
     choose = _first_of_pair if dual.with_bias else _best_single
     status: SolveStatus = "converged"
-
-    def snapshot() -> KernelExpansion:
-        return problem.expansion(dual.alpha * problem.y, dual.bias())
-
-    n_iter = 0
+    snapshot, n_iter = snapshot_of(problem, dual), 0
     gradient = Gradient(problem, dual, tol)
     i, violation = choose(*arrays)
     while violation > tol or not gradient.is_accurate():

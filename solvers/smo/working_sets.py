@@ -129,7 +129,10 @@ def solve_large(problem: Problem, monitor: Monitor, dual: Dual, tol: float, limi
             entries *= unit
         steps = min(limit - n_iter, _STEPS_PER_VARIABLE * len(members))
         inner_tol = max(tol / 2, _PROGRESS * min(violation, 1.0))
-        if entries.dtype == np.float32 and _narrow_will_do(F - bias, diag[members], inner_tol):
+        # Whether the rounding of many steps in float32 stays far below the tolerance.
+        size = max(float(np.abs(F - bias).max()), float(diag[members].max()))
+        rounding = _NARROW * float(np.finfo(np.float32).eps) * size
+        if entries.dtype == np.float32 and rounding <= inner_tol:
             F = (F - bias).astype(np.float32)
         n_iter += solve(
             entries, alpha, F, dual.y[members], dual.C[members] / unit, diag[members] * unit,
@@ -140,11 +143,11 @@ def solve_large(problem: Problem, monitor: Monitor, dual: Dual, tol: float, limi
         dual.alpha[members] = alpha
         moved = np.flatnonzero(change)
         oracle.add_rows(members[moved], -change[moved], dual.F)
-        if monitor.due(problem.kernel_evals) and monitor.record(n_iter, _snapshot(problem, dual)):
+        if monitor.due(problem.kernel_evals) and monitor.record(n_iter, snapshot_of(problem, dual)):
             status = "stopped"
             break
     gradient.settle(status)
-    return Solution(_snapshot(problem, dual)(), n_iter, status)
+    return Solution(snapshot_of(problem, dual)(), n_iter, status)
 
 
 class Gradient:
@@ -242,19 +245,7 @@ class Gradient:
         return self.in_vain >= _VAIN_ENDS and self._dual.violation() > self._tol
 
 
-def start_from(problem: Problem, dual: Dual) -> None:
-    """Compute F of the first alpha."""
-    support = np.flatnonzero(dual.alpha)
-    problem.oracle.add_rows(support, -dual.alpha[support] * dual.y[support], dual.F)
-
-
-def _narrow_will_do(F: np.ndarray, diag: np.ndarray, tol: float) -> bool:
-    """Whether the rounding of many steps in float32 stays far below ``tol``."""
-    size = max(float(np.abs(F).max()), float(diag.max()))
-    return _NARROW * float(np.finfo(np.float32).eps) * size <= tol
-
-
-def _snapshot(problem: Problem, dual: Dual) -> Callable[[], KernelExpansion]:
+def snapshot_of(problem: Problem, dual: Dual) -> Callable[[], KernelExpansion]:
     return lambda: problem.expansion(dual.alpha * dual.y, dual.bias())
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +14,6 @@ from ..interface.declaration import hyperparameters
 from ..interface.monitor import Monitor
 from ..interface.parameters import CachedKernelParameters, SolverParameters
 from ..interface.problem import Problem, Solution, SolveStatus
-from ..kernels.oracle import KernelOracle
 from ..models import KernelExpansion
 from ..numeric.matrices import matmul
 from ..numeric.validation import check_iteration_limit, check_whole
@@ -107,36 +105,55 @@ class EigenPro(Solver, SolverParameters, CachedKernelParameters):
             check_whole("n_eigenvalues", self.n_eigenvalues, at_least=1)
 
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
-        drawn = problem.rng.permutation(problem.n)[: int(self.n_subsample)]
+        n, y, oracle = problem.n, problem.y, problem.oracle
+        drawn = problem.rng.permutation(n)[: int(self.n_subsample)]
         preconditioner = problem.once("eigenpro", lambda: self._preconditioner(problem, drawn))
-        descent = Descent(problem.oracle, problem.y, preconditioner, int(self.max_batch_size))
-        self.batch_size_ = descent.batch_size
-        self.n_eigenvalues_ = preconditioner.n_eigenvalues
-        n_iter = 0
+        size = int(min(preconditioner.critical_size, int(self.max_batch_size), n))
+        self.batch_size_, self.n_eigenvalues_ = size, preconditioner.n_eigenvalues
+        coef, step, n_iter = np.zeros(n), preconditioner.step(size), 0
+        # Of the last epoch and the one before; the start of the best epoch, and those it met.
+        residual, before, best, smallest = 1.0, math.inf, coef.copy(), 1.0
         status: SolveStatus = "budget"
 
         def snapshot() -> KernelExpansion:
-            return problem.expansion(descent.coef)
+            return problem.expansion(coef)
 
         for _ in range(self.max_epochs):
             if n_iter > 0 and monitor.epoch_ended(n_iter, snapshot):
                 status = "stopped"
                 break
-            descent.begin_epoch()
-            for batch in descent.batches(problem.rng.permutation(problem.n)):
-                descent.take(batch)
+            start, squares, met = coef.copy(), 0.0, 0
+            order = problem.rng.permutation(n)
+            diverged = False
+            while met < n and not diverged and status != "stopped":
+                batch = order[met : met + size]
+                rows = oracle.rows(batch)
+                residuals = matmul(rows.astype(np.float64, copy=False), coef) - y[batch]
+                squares += float(residuals @ residuals)
+                met += len(batch)
+                coef[batch] -= step / size * residuals
+                correction = preconditioner.correction(rows, residuals)
+                coef[preconditioner.points] += step / size * correction
                 n_iter += len(batch)
+                # Whatever is still to come.
+                diverged = not squares <= _DIVERGED**2 * n
                 if monitor.due(problem.kernel_evals) and monitor.record(n_iter, snapshot):
                     status = "stopped"
-                    break
             if status == "stopped":
                 break
-            descent.end_epoch()
-            if descent.residual <= self.tol:
+            residual = math.sqrt(squares / met)
+            if diverged or residual >= max(before, 1.0):
+                step /= 2
+            before = residual
+            if diverged:
+                coef = best.copy()
+            elif residual < smallest:
+                best, smallest = start, residual
+            if residual <= self.tol:
                 status = "converged"
                 break
-        self.step_size_, self.residual_ = descent.step, descent.residual
-        shortfall = short_of(f"the residuals of an epoch are {descent.residual:.3g}", self.tol)
+        self.step_size_, self.residual_ = step, residual
+        shortfall = short_of(f"the residuals of an epoch are {residual:.3g}", self.tol)
         return Solution(snapshot(), n_iter, status, shortfall)
 
     def _preconditioner(self, problem: Problem, points: np.ndarray) -> Preconditioner:
@@ -215,64 +232,3 @@ def _largest_diagonals(diagonal: np.ndarray, values: np.ndarray, vectors: np.nda
     whole = np.cumsum(squares * values, axis=1)
     flattened = np.cumsum(squares * values ** (1 - _POWER), axis=1) * values**_POWER
     return (diagonal[:, None] - whole + flattened).max(axis=0)
-
-
-class Descent:
-    """Coefficients under preconditioned stochastic gradient descent."""
-
-    def __init__(
-        self,
-        oracle: KernelOracle,
-        y: np.ndarray,
-        preconditioner: Preconditioner,
-        max_batch_size: int,
-    ) -> None:
-        self._oracle, self._y, self._preconditioner = oracle, y, preconditioner
-        self.batch_size = int(min(preconditioner.critical_size, max_batch_size, len(y)))
-        self.step = preconditioner.step(self.batch_size)
-        self.coef = np.zeros(len(y))
-        self.residual, self._before = 1.0, math.inf
-        # The start of the epoch that met the smallest residuals, and those.
-        self._best, self._smallest = self.coef.copy(), 1.0
-        self.begin_epoch()
-
-    def begin_epoch(self) -> None:
-        """Keep the coefficients, and forget the residuals met so far."""
-        self._start, self._squares, self._met = self.coef.copy(), 0.0, 0
-
-    def batches(self, order: np.ndarray) -> Iterator[np.ndarray]:
-        """The points of an epoch, batch by batch, as long as it does not diverge."""
-        for start in range(0, len(order), self.batch_size):
-            if self._diverged:
-                return
-            yield order[start : start + self.batch_size]
-
-    def take(self, batch: np.ndarray) -> None:
-        """One step (MB19 Algorithm 1); costs n entries for each point of the batch."""
-        rows = self._oracle.rows(batch)
-        residuals = matmul(rows.astype(np.float64, copy=False), self.coef) - self._y[batch]
-        self._squares += float(residuals @ residuals)
-        self._met += len(batch)
-        rate = self.step / self.batch_size
-        self.coef[batch] -= rate * residuals
-        correction = self._preconditioner.correction(rows, residuals)
-        self.coef[self._preconditioner.points] += rate * correction
-
-    def end_epoch(self) -> None:
-        """Note the residuals; halve the step if ``f = 0`` has smaller ones and they do not fall.
-
-        From an epoch that has diverged, go back to the best known start.
-        """
-        self.residual = math.sqrt(self._squares / self._met)
-        if self._diverged or self.residual >= max(self._before, 1.0):
-            self.step /= 2
-        self._before = self.residual
-        if self._diverged:
-            self.coef = self._best.copy()
-        elif self.residual < self._smallest:
-            self._best, self._smallest = self._start, self.residual
-
-    @property
-    def _diverged(self) -> bool:
-        """Whether the epoch's residuals are too large already, whatever is still to come."""
-        return not self._squares <= _DIVERGED**2 * len(self._y)

@@ -6,7 +6,6 @@ strategies give the same predictor for the same draws, unless rounding decides a
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any
 
@@ -38,23 +37,28 @@ class MistakeParameters(SolverParameters, WarmStartParameters, CachedKernelParam
     max_epochs: int = 10
 
     def _check_parameters(self) -> None:
-        check_one_of("strategy", self.strategy, tuple(STRATEGIES))
+        check_one_of("strategy", self.strategy, ("maintained", "on_demand"))
         check_iteration_limit(self.max_epochs)
 
 
-class Responses(ABC):
-    """The predictor of whole counts and its response at the drawn points."""
+class Responses:
+    """The predictor of whole counts and its response at the drawn points.
 
-    counts: np.ndarray  # int64, shape (n,)
-    n_iter: int  # Draws done
-    _kept: np.ndarray
-    _type: type = np.float64  # Of what is kept beside the counts, shape (n,)
+    "maintained" keeps the response of every point, "on_demand" the support vectors in the order in
+    which they came.
+    """
 
-    def __init__(self, problem: Problem, state: Any) -> None:
+    def __init__(self, problem: Problem, strategy: str, state: Any) -> None:
         """Continues from a :meth:`state` of the same strategy; None begins."""
         self._problem, n = problem, problem.n
-        begin: Any = np.zeros(n, dtype=np.int64), np.zeros(n, self._type), 0
+        self._on_demand = strategy == "on_demand"
+        kept = np.zeros(n, np.int64 if self._on_demand else np.float64)
+        begin = np.zeros(n, dtype=np.int64), kept, 0
+        self.counts: np.ndarray  # int64, shape (n,)
+        self.n_iter: int  # Draws done
+        self._kept: np.ndarray
         self.counts, self._kept, self.n_iter = state or begin
+        self._n_support = int(np.count_nonzero(self.counts))
 
     def state(self) -> tuple[np.ndarray, np.ndarray, int]:
         """What the same strategy needs to continue."""
@@ -69,7 +73,12 @@ class Responses(ABC):
         """
         position = 0
         while position < len(draws):
-            stop, response = self._advance(draws, position, self.n_iter, scale)
+            if self._on_demand:
+                stop, response = position, self._response(draws[position])
+                if response >= scale * self.n_iter and response > 0:
+                    response = np.nan
+            else:
+                stop, response = _next_mistake(self._kept, draws, position, self.n_iter, scale)
             self.n_iter += stop - position + 1
             position = stop + 1
             mistaken = None
@@ -79,26 +88,20 @@ class Responses(ABC):
                 self.counts[mistaken] += 1
             yield mistaken, response
 
-    @abstractmethod
-    def _advance(
-        self, draws: np.ndarray, position: int, done: int, scale: float
-    ) -> tuple[int, float]:
-        """The next mistake, or point that costs something, and its response; NaN if it is none."""
+    def _response(self, i: int) -> float:
+        y, support = self._problem.y, self._kept[: self._n_support]
+        if not len(support):
+            return 0.0
+        entries = self._problem.oracle.block([i], support)[0].astype(np.float64)
+        return float(y[i] * matmul(entries, self.counts[support] * y[support]))
 
-    @abstractmethod
     def _add(self, i: int, later: np.ndarray, threshold: float) -> None:
         """Bring up to date what is kept for a mistake at point i, which is not counted yet."""
-
-
-class MaintainedResponses(Responses):
-    """Keeps the response of every point: n evaluations for each mistake, none otherwise."""
-
-    def _advance(
-        self, draws: np.ndarray, position: int, done: int, scale: float
-    ) -> tuple[int, float]:
-        return _next_mistake(self._kept, draws, position, done, scale)
-
-    def _add(self, i: int, later: np.ndarray, threshold: float) -> None:
+        if self._on_demand:
+            if self.counts[i] == 0:
+                self._kept[self._n_support] = i
+                self._n_support += 1
+            return
         responses, y = self._kept, self._problem.y
 
         def probable(count: int) -> np.ndarray:
@@ -109,40 +112,9 @@ class MaintainedResponses(Responses):
         add_row(responses, y, self._problem.oracle.row_ahead(i, probable), y[i])
 
 
-class OnDemandResponses(Responses):
-    """Evaluates the response of each drawn point: one evaluation for each support vector."""
-
-    _type = np.int64
-
-    def __init__(self, problem: Problem, state: Any) -> None:
-        super().__init__(problem, state)
-        self._n_support = int(np.count_nonzero(self.counts))
-
-    def _advance(
-        self, draws: np.ndarray, position: int, done: int, scale: float
-    ) -> tuple[int, float]:
-        y, i, support = self._problem.y, draws[position], self._kept[: self._n_support]
-        response = 0.0
-        if len(support):
-            entries = self._problem.oracle.block([i], support)[0].astype(np.float64)
-            response = float(y[i] * matmul(entries, self.counts[support] * y[support]))
-        mistaken = response < scale * done or response <= 0
-        return position, response if mistaken else np.nan
-
-    def _add(self, i: int, later: np.ndarray, threshold: float) -> None:
-        if self.counts[i] == 0:
-            self._kept[self._n_support] = i
-            self._n_support += 1
-
-
-STRATEGIES: dict[str, type[Responses]] = {
-    "maintained": MaintainedResponses,
-    "on_demand": OnDemandResponses,
-}
-
-
 @njit(error_model="numpy")
 def _next_mistake(responses, draws, position, done, scale):
+    """The next mistake and its response; the last draw and NaN if there is none."""
     for p in range(position, len(draws)):
         response = responses[draws[p]]
         if response < scale * (done + p - position) or response <= 0.0:

@@ -14,7 +14,7 @@ from ..models import KernelExpansion
 from ..numeric.draws import draw_by_weight
 from ..numeric.validation import check_positive
 from ..registration import register
-from .mistakes import STRATEGIES, MistakeParameters
+from .mistakes import MistakeParameters, Responses
 
 
 @register("svm")
@@ -55,7 +55,7 @@ class Pegasos(MistakeParameters, SoftMarginParameters, WeightedSolver):
         lam = 1.0 / (float(self.C) * problem.weights.sum())
         # squared_sum: ||sum_j count_j y_j Phi_j||^2, kept only for the stopping rule.
         kept, squared_sum, before = problem.state or (None, 0.0, math.inf)
-        responses = STRATEGIES[self.strategy](problem, kept)
+        responses = Responses(problem, self.strategy, kept)
         diag = problem.oracle.diag() if self.tol > 0 else None
         if diag is not None and math.isnan(squared_sum):
             raise ValueError(f"tol={self.tol:g} cannot continue a fit with tol=0")

@@ -14,7 +14,7 @@ from ..models import KernelExpansion, Model
 from ..models.voting import VotedExpansion
 from ..numeric.validation import check_one_of
 from ..registration import register
-from .mistakes import STRATEGIES, MistakeParameters
+from .mistakes import MistakeParameters, Responses
 
 
 @register("svm")
@@ -68,7 +68,7 @@ class Perceptron(MistakeParameters, Solver):
         # them. history: points and visits of the mistakes, for the votes.
         start: Any = problem.state or (np.zeros(n), [], None)
         visits_at_mistakes, history, kept = start
-        responses = STRATEGIES[self.strategy](problem, kept)
+        responses = Responses(problem, self.strategy, kept)
 
         def snapshot() -> Model:
             coef = responses.counts.astype(np.float64)

@@ -15,7 +15,7 @@ BAD_VALUES = {
     "norm_bound": POSITIVE,
     **dict.fromkeys(["nu", "target_margin"], NOT_NEGATIVE),
     **dict.fromkeys(["n_pairs", "n_samples", "n_components"], (*WHOLE, None)),
-    **dict.fromkeys(["max_rounds", "max_inner", "patience", "drift_check"], WHOLE),
+    **dict.fromkeys(["max_rounds", "max_inner", "patience"], WHOLE),
     **dict.fromkeys(["max_epochs", "max_iter", "budget"], (*WHOLE, "ten", True)),
     **dict.fromkeys(["ties", "sampling", "schedule", "strategy", "pairing", "pick"], CHOICE),
     **dict.fromkeys(["start", "stop", "maintenance", "selection", "oracle", "order"], CHOICE),

@@ -10,7 +10,7 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from marginbench.solvers import SBP, SDCA, Counters, KernelOracle, Pegasos
-from marginbench.solvers.kernels.rows import RowCache, RowsAhead
+from marginbench.solvers.kernels.rows import RowCache, rows_ahead
 
 KERNEL = {"kernel": "poly", "gamma": 2.0**-10, "degree": 2, "coef0": 1.0}
 #: One solver for each way of choosing the next rows.
@@ -123,24 +123,21 @@ def test_only_where_entries_do_not_depend_on_the_block(points, kernel, n, dtype,
         assert oracle.counters.kernel_evals == n
 
 
-def test_the_number_of_rows_follows_their_use():
-    n = 5000
-    ahead = RowsAhead(RowCache(n, "float32", 2 * n * n), n)
+def test_rows_wanted_soon_are_computed_together_and_those_stored_stay():
+    store = RowCache(400, "float32", 100 * 400 * 4)
+    wanted = np.arange(1, 400)
+    first = rows_ahead(store, 0, lambda count: wanted)
+    np.testing.assert_array_equal(first, np.arange(24))
+    store.reserve(np.arange(100, 176))
+    store.reserve(first)
+    # 76 of the 100 rows go, but none of those that are wanted soon.
+    second = rows_ahead(store, 300, lambda count: np.r_[wanted[:20], wanted[200:]])
+    np.testing.assert_array_equal(second, np.r_[300, 201:224])
+    store.reserve(second)
+    assert store.holds(np.r_[1:21, second]).all()
 
-    def block(i, wanted):
-        ahead.note(np.array([i]))
-        return ahead.choose(i, lambda count: wanted)
 
-    first = block(0, np.arange(1, 1000))
-    assert first[0] == 0
-    # All of them are asked for: the next blocks are larger, up to a bound.
-    sizes = [len(first)]
-    for start in (1000, 2000, 3000, 4000):
-        for i in first[1:]:
-            ahead.note(np.array([i]))
-        first = block(start, np.arange(start + 1, start + 900))
-        sizes.append(len(first))
-    assert sizes[1] == 2 * sizes[0]
-    assert max(sizes) == sizes[-1] == 128
-    # None is, and others are wanted instead: the next block is smaller.
-    assert len(block(1, np.arange(500, 1400))) == 32
+def test_of_a_small_store_no_more_than_half_is_filled_at_a_time():
+    for rows in (2, 3, 10):
+        store = RowCache(50, "float32", rows * 50 * 4)
+        assert len(rows_ahead(store, 7, lambda count: np.arange(50))) == rows // 2

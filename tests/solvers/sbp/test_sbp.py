@@ -1,6 +1,5 @@
 """SBP, without and with bias, against literal twins, its invariants, and the optimum."""
 
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,7 +7,6 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from marginbench.solvers import SBP
-from marginbench.solvers.sbp import sbp as sbp_module
 from marginbench.solvers.sbp.sbp import hold_out
 
 #: Without bias, with one draw of each class, with one draw of either.
@@ -169,60 +167,29 @@ def test_a_checkpoint_comes_after_the_first_iteration_that_reaches_it(
     assert solver.counters_.kernel_evals == rows * solver.n_iter_ * n + n
 
 
-def test_every_entry_is_counted_and_those_of_checks_apart(linear_task):
+def test_every_entry_is_counted(linear_task):
     task, asked = linear_task, []
 
     def kernel(A, B):
         asked.append(len(A) * len(B))
         return A @ B.T
 
-    solver = SBP(kernel, nu=0.1, drift_check=60, cache_size=0, max_epochs=3, random_state=14)
+    solver = SBP(kernel, nu=0.1, cache_size=0, max_epochs=3, random_state=14)
     solver.fit(task.X, task.y)
     assert solver.counters_.kernel_evals == 3 * task.n * task.n + task.n
-    assert sum(asked) == solver.counters_.kernel_evals_computed
-    assert sum(asked) == solver.counters_.kernel_evals + solver.drift_evals_
-    assert 10 * 32 < solver.drift_evals_ <= 10 * 32 * task.n
-    assert 0 < solver.drift_ < 1e-5
+    assert sum(asked) == solver.counters_.kernel_evals_computed == solver.counters_.kernel_evals
 
 
 @kinds
-def test_checks_and_rules_change_neither_draws_nor_what_is_charged(task, kind):
-    fits = [
-        SBP(**task.params, nu=0.02, drift_check=every, tol=tol, **KINDS[kind])
+def test_rules_change_neither_draws_nor_what_is_charged(task, kind):
+    plain, checked = (
+        SBP(**task.params, nu=0.02, tol=tol, **KINDS[kind])
         .set_params(dtype="float64", max_epochs=3, random_state=15)
         .fit(task.X, task.y)
-        for every, tol in ((None, 0.0), (17, 0.0), (100, 1e-9))
-    ]
-    for solver in fits[1:]:
-        np.testing.assert_array_equal(solver.dual_coef_, fits[0].dual_coef_)
-        computed = solver.counters_.kernel_evals_computed - solver.drift_evals_
-        assert replace(solver.counters_, kernel_evals_computed=computed) == fits[0].counters_
-        assert solver.drift_ < 1e-12
-    assert (fits[0].drift_, fits[0].drift_evals_) == (0, 0)
-
-
-@pytest.mark.parametrize("fraction", [0.0, 0.2])
-def test_drifted_responses_are_found_and_replaced(rbf_task, monkeypatch, fraction):
-    task = rbf_task
-    left = []
-
-    class Shaken(sbp_module._Run):
-        def check_drift(self):
-            progress = self.iterates.state.progress
-            if not left:
-                self.iterates.responses += 1e-3
-                progress["squared_norm"] *= 0.9
-            super().check_drift()
-            alpha = self.iterates.state.alpha
-            left.append(np.abs(task.Q @ alpha - self.iterates.responses).max())
-            assert progress["squared_norm"] == pytest.approx(alpha @ task.Q @ alpha, rel=1e-9)
-
-    monkeypatch.setattr(sbp_module, "_Run", Shaken)
-    solver = SBP(**task.params, nu=0.02, drift_check=100, validation_fraction=fraction)
-    solver.set_params(max_epochs=3, dtype="float64", random_state=16).fit(task.X, task.y)
-    assert solver.drift_ == pytest.approx(1e-3, rel=1e-6)
-    assert len(left) == solver.n_iter_ // 100
-    assert max(left) < 1e-12
+        for tol in (0.0, 1e-9)
+    )
+    np.testing.assert_array_equal(checked.dual_coef_, plain.dual_coef_)
+    assert checked.counters_ == plain.counters_
 
 
 @kinds

@@ -29,7 +29,7 @@ def test_the_model_is_that_of_the_normal_equations(task, C, dtype, atol, jitter)
 @pytest.mark.parametrize("kept", ["all", "some", "none"])
 def test_entries_are_counted_as_the_kernel_evaluates_them(rbf_task, kept, monkeypatch):
     # Five blocks of rows, of which the cache holds all, two or none.
-    monkeypatch.setattr("marginbench.solvers.squared.products._BLOCK_ENTRIES", 30 * 12)
+    monkeypatch.setattr("marginbench.solvers.squared.falkon._BLOCK_ENTRIES", 30 * 12)
     task, m, seen = rbf_task, 12, []
 
     def kernel(A, B):
