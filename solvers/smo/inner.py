@@ -18,11 +18,12 @@ _CHECK_EVERY = 16
 
 @njit(error_model="numpy")
 def solve(K, alpha, F, y, C, diag, with_bias, tol, max_steps):
-    """One variable at a time, or two with a bias, until no condition is violated by more than tol.
+    """Two variables at a time until no condition is violated by more than tol.
 
-    The single variable is that of the largest exact gain, the pair that of FCL05's second-order
-    rule, with y' alpha kept. Changes ``alpha`` and ``F``, of shape (m,), in place; returns the
-    steps.
+    With a bias they are the pair of FCL05's second-order rule, which keeps y' alpha. Without one
+    they are the variable of the largest exact gain and the one that adds most to it, solved for
+    together (SHS11): one at a time would go to and fro between points that are close together.
+    Changes ``alpha`` and ``F``, of shape (m,), in place; returns the steps.
     """
     m = len(F)
     # 0 where a variable may go up (down), else an infinity that takes it out of every maximum.
@@ -41,20 +42,31 @@ def solve(K, alpha, F, y, C, diag, with_bias, tol, max_steps):
             i = largest(reach)
             _pair_gains(F, not_down, K[i], own, F[i], own[i], gain)
         else:
-            i = -1
-            _single_gains(alpha, F, y, C, diag, gain)
+            _gains(alpha, F, y, C, diag, nothing, 0.0, 0.0, gain)
+            i = largest(gain)
+            if not gain[i] > 0.0:
+                break
+            alone = best_value(alpha[i], y[i] * F[i], diag[i], C[i])
+            follows = 1.0 / diag[i] if 0.0 < alone < C[i] else 0.0
+            _gains(alpha, F, y, C, diag, K[i], (alone - alpha[i]) * y[i], follows, gain)
+            gain[i] = 0.0
         j = largest(gain)
-        if not gain[j] > 0.0:
+        if gain[j] > 0.0:
+            if with_bias:
+                step_i = move_pair(alpha, F, y, C, i, j, diag[i] + diag[j] - 2.0 * K[i, j])
+                step_j = -step_i
+            else:
+                step_i, step_j = _move_both(alpha, F, y, C, diag, i, j, y[i] * y[j] * K[i, j])
+            _mark(j, alpha, y, C, not_up, not_down)
+        elif with_bias:
             break
-        if with_bias:
-            step = move_pair(alpha, F, y, C, i, j, diag[i] + diag[j] - 2.0 * K[i, j])
-            _mark(i, alpha, y, C, not_up, not_down)
         else:
-            change = best_value(alpha[j], y[j] * F[j], diag[j], C[j]) - alpha[j]
-            alpha[j] = min(max(alpha[j] + change, 0.0), C[j])
-            step = -change * y[j]
-        _mark(j, alpha, y, C, not_up, not_down)
-        _subtract(F, reach, not_up, K[i] if with_bias else nothing, K[j], F.dtype.type(step))
+            step_i, step_j = (alone - alpha[i]) * y[i], 0.0
+            alpha[i] = alone
+        _mark(i, alpha, y, C, not_up, not_down)
+        _subtract(F, reach, not_up, K[i], K[j], F.dtype.type(step_i))
+        if not with_bias:
+            _subtract(F, reach, not_up, K[j], nothing, F.dtype.type(step_i + step_j))
         steps += 1
     return steps
 
@@ -76,6 +88,34 @@ def move_pair(alpha, F, y, C, i, j, curvature):
     else:
         alpha[j] -= y[j] * step
     return step
+
+
+@njit(error_model="numpy")
+def _move_both(alpha, F, y, C, diag, i, j, q_ij):
+    """Solve for two variables exactly, each between its bounds; their steps along y."""
+    slope_i, slope_j, old_i, old_j = y[i] * F[i], y[j] * F[j], alpha[i], alpha[j]
+    determinant = diag[i] * diag[j] - q_ij * q_ij
+    inside = determinant > TAU * diag[i] * diag[j]
+    if inside:
+        alpha[i] += (slope_i * diag[j] - slope_j * q_ij) / determinant
+        alpha[j] += (slope_j * diag[i] - slope_i * q_ij) / determinant
+        inside = 0.0 <= alpha[i] <= C[i] and 0.0 <= alpha[j] <= C[j]
+    if not inside:
+        # One of them ends at a bound, and the other where it is best beside it.
+        most = -np.inf
+        for side in range(4):
+            if side < 2:
+                new_i = side * C[i]
+                new_j = best_value(old_j, slope_j - q_ij * (new_i - old_i), diag[j], C[j])
+            else:
+                new_j = (side - 2) * C[j]
+                new_i = best_value(old_i, slope_i - q_ij * (new_j - old_j), diag[i], C[i])
+            by_i, by_j = new_i - old_i, new_j - old_j
+            gain = by_i * (slope_i - 0.5 * diag[i] * by_i - q_ij * by_j)
+            gain += by_j * (slope_j - 0.5 * diag[j] * by_j)
+            if gain > most:
+                most, alpha[i], alpha[j] = gain, new_i, new_j
+    return (alpha[i] - old_i) * y[i], (alpha[j] - old_j) * y[j]
 
 
 @njit(error_model="numpy")
@@ -117,10 +157,13 @@ def _subtract(F, reach, not_up, row_i, row_j, step):
 
 
 @njit(error_model="numpy", fastmath=_FAST)
-def _single_gains(alpha, F, y, C, diag, gain):
-    """Exact gain of each variable's clipped step."""
+def _gains(alpha, F, y, C, diag, row_i, step_i, follows, gain):
+    """Exact gain of each variable's clipped step, once variable i has moved by step_i along y_i.
+
+    With ``follows``, 1 / Q_ii, i goes on to where it is best beside the step; with 0 it stays.
+    """
     for t in range(len(alpha)):
-        slope = y[t] * F[t]
-        curvature = max(diag[t], 1e-300)
+        slope = y[t] * (F[t] - step_i * row_i[t])
+        curvature = max(diag[t] - row_i[t] * row_i[t] * follows, TAU * diag[t], 1e-300)
         step = min(max(alpha[t] + slope / curvature, 0.0), C[t]) - alpha[t]
         gain[t] = max(np.float32(step * (slope - 0.5 * step * curvature)), np.float32(0.0))

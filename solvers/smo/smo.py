@@ -43,8 +43,9 @@ class SMO(
 
     By default large working sets are optimised at a time, an idea of [JOA99]_ in the form of
     [WSL18]_: the free variables and a scattered selection of violators, up to 6144, are solved for
-    with the kernel entries among them, pair by pair (``inner.solve``); then the rows of those that
-    changed bring the gradient of all points up to date.
+    with the kernel entries among them, pair by pair (``inner.solve``; without bias by pairs that
+    need not keep a sum, as in [SHS11]_); then the rows of those that changed bring the gradient of
+    all points up to date.
 
     The textbook variants change one variable at a time without bias, the one with the largest
     exact clipped gain, our reading of the "second order heuristic" in the experiments of [SBP12]_;
@@ -97,7 +98,7 @@ class SMO(
 
     Notes
     -----
-    An iteration is a change of one variable (without bias) or of a pair (with bias). Kernel
+    An iteration is a change of two variables, or of one with a working set of 1. Kernel
     evaluations: n for each change of one variable and 2n for each pair with the textbook variants;
     with large working sets, m^2 for a set of m, and n for each variable that a round changed; rows
     of dense points with few features are not stored, for to compute an entry again is faster than
