@@ -70,15 +70,16 @@ def reproduce(
     read = [read_paper(name) for name in names]
     begun = tuple(only or [""])
     selections = _selections(read, scale, begun)
-    if dry_run:
+    if dry_run or scale == "full":
         shown = {
             study: runner.preview(study, out / study, where=where, jobs=jobs)
             for study, where in selections.items()
         }
-        if as_json:
+        if dry_run and as_json:
             typer.echo(json.dumps({study: each.as_dict() for study, each in shown.items()}))
         else:
-            _forecast(shown)
+            _forecast(shown, err=not dry_run)
+    if dry_run:
         return EXIT_OK
     codes = [
         _run(study, where, out / study, jobs, quiet=quiet or as_json)
@@ -108,15 +109,16 @@ def _selections(papers: Sequence[Paper], scale: str, only: tuple[str, ...]) -> d
     return {study: " or ".join(parts) for study, parts in chosen.items()}
 
 
-def _forecast(previews: Mapping[str, Preview]) -> None:
+def _forecast(previews: Mapping[str, Preview], *, err: bool) -> None:
     """Say what would be run of each study, and how long all of it may take."""
     from ...harness.planning.forecast import span
     from ...harness.study.toml import load_study
 
     for study, shown in previews.items():
-        typer.echo("\n".join([f"{study} (all of it: {load_study(study).cost})", *shown.lines()]))
+        whole = f"{study} (all of it: {load_study(study).cost})"
+        typer.echo("\n".join([whole, *shown.lines()]), err=err)
     seconds = sum(each.solving_s for each in previews.values())
-    typer.echo(f"all together at most {span(seconds)} of solving by the timeouts")
+    typer.echo(f"all together at most {span(seconds)} of solving by the timeouts", err=err)
 
 
 def _run(study: str, where: str, folder: Path, jobs: int, *, quiet: bool) -> int:

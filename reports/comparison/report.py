@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -29,6 +30,12 @@ from ..tables import NONE, Cell, Column, Table, TerminalTable, framed
 from . import change as changes
 from .change import FEWEST_TASKS, SEVERITY
 from .result import Compared, Comparison, Difference, Side
+
+if TYPE_CHECKING:
+    from ..drawing.canvas import Drawing
+
+#: Ratios beyond this stand at the edge of a figure: one of them would press all others together.
+_FARTHEST = 1000.0
 
 ARROW = "\N{RIGHTWARDS ARROW}"
 _LARGEST = 1000.0
@@ -364,6 +371,46 @@ def check_target(path: Path, folders: Iterable[Path]) -> None:
             raise StorageError(f"{path}: is part of the results in {folder}; give another file")
 
 
+def solver_figure(comparison: Comparison, solver: str) -> Drawing | None:
+    """The ratios of a solver's measures: a dot for each task, a diamond for their mean.
+
+    Only of measures that changed on some task; None where there is none.
+    """
+    # Imported here: the text needs no figures.
+    from ..drawing.canvas import FONT, INK, MUTED, drawing, new_axes
+    from ..drawing.figures import padded, set_log_axis
+
+    rows = comparison.frame[comparison.frame["solver"] == solver]
+    rows = rows[(rows["scale"] == "ratio") & np.isfinite(rows["mean"]) & (rows["mean"] > 0)]
+    rows = rows[rows["mean"].ne(1.0).groupby(rows["measure"]).transform("any")]
+    if rows.empty:
+        return None
+    names = list(dict.fromkeys(rows["measure"]))
+    means = comparison.solvers[comparison.solvers["solver"] == solver].set_index("measure")
+    edges, places = (1 / _FARTHEST, _FARTHEST), np.arange(len(names))
+    dots = rows["mean"].clip(*edges)
+    low, mean, high = means.loc[names, ["low", "mean", "high"]].clip(*edges).to_numpy(float).T
+    # In points: the left margin has the titles, each row is 19 high.
+    axes = new_axes(height=19.0 * len(names) + 45.0, margins=(163.0, 12.0, 36.0, 9.0))
+    axes.plot(dots, rows["measure"].map(names.index), "o", ms=3.4, color=MUTED, alpha=0.7)
+    axes.hlines(places, low, high, lw=2.0, color=INK)
+    axes.plot(mean, places, "D", ms=5.5, color=INK)
+    titles = [comparison.measures[name].measure.title for name in names]
+    axes.set_yticks(places, [_short(title) for title in titles], fontsize=FONT - 1)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.axvline(1.0, color=MUTED, lw=0.9, dashes=(4, 3), zorder=1.5)
+    axes.set_xlabel("B / A, less is better")
+    values = np.hstack([dots, low, mean, high, 1 / 1.2, 1.2])
+    set_log_axis(axes, "x", *padded(values[np.isfinite(values)], 0.06, 0.06), "seconds")
+    words = [f"{title} {ratio(value)}" for title, value in zip(titles, mean, strict=True)]
+    return drawing(axes, f"What changed for {solver}", f"B / A: {'; '.join(words)}.", rows)
+
+
+def _short(title: str) -> str:
+    """A title that fits beside an axis."""
+    return re.sub(r"^(Evaluations|CPU time) to stay within", r"\1 to", title).replace("point", "pt")
+
+
 def render(comparison: Comparison) -> str:
     """The page, one HTML file without scripts, as text."""
     # Imported here: the text needs no templates.
@@ -389,6 +436,10 @@ def render(comparison: Comparison) -> str:
         ],
         headline=headline(comparison),
         notes=notes(comparison),
+        figures=[
+            (f"changes-{place}", solver, solver_figure(comparison, solver))
+            for place, solver in enumerate(dict.fromkeys(map(str, frame["solver"])))
+        ],
         tables=list(tables(comparison, values, whole=True)),
         below=_BELOW,
         rest=measures_table(comparison, ordered(frame.drop(values.index)), "All other values"),

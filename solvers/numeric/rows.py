@@ -49,7 +49,11 @@ def weighted_sums(rows, coef, sums, start, stop):
 
 def dot(rows, i, v):
     """<x_i, v>."""
-    raise NotImplementedError("for compiled code")
+    if isinstance(rows, np.ndarray):
+        return rows[i] @ v
+    data, indices, indptr = rows
+    own = slice(indptr[i], indptr[i + 1])
+    return data[own] @ v[indices[own]]
 
 
 def add(rows, i, step, v):

@@ -47,7 +47,7 @@ def test_an_edit_changes_the_keys_of_the_solvers_of_its_folder(copied_project):
 
     before = keyed()
     for name, users in {
-        "solvers/sbp/draws.py": {"SBP"},
+        "solvers/sbp/iterations.py": {"SBP"},
         "solvers/feasibility/problem.py": {"MPLFP"},
         "data_loaders/feasibility.py": {"MPLFP"},
         "solvers/linear/sdca.py": set(SOLVERS),
@@ -180,7 +180,7 @@ def test_what_builds_on_our_solvers_counts_with_all_of_them(tmp_path, monkeypatc
     write(
         tmp_path,
         {
-            "ours.py": "import math\nfrom marginbench.solvers.sbp.draws import *\n",
+            "ours.py": "import math\nfrom marginbench.solvers.sbp.iterations import *\n",
             "plain.py": "import math\nclass Mine: pass\n",
             "theirs/__init__.py": "",
             "theirs/mine.py": "from .parts import step\n",

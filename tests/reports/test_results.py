@@ -57,7 +57,10 @@ def test_evaluations_are_entries_products_and_stored_entries_together(make, resu
     ("content", "message"),
     [
         ("", r"not a results folder .*study\.json"),
-        ("{", r"damaged \(its content does not match its digest\); run the study again"),
+        (
+            "{",
+            r"damaged \(its content does not match its digest\); a run of the study writes it anew",
+        ),
         ('{"schema_version": 3, "digest": "0"}', "its content does not match its digest"),
         ({"kind": "ranking"}, "'svm', 'feasibility'"),
         ({"kind": "svm"}, "Field required at svm.name"),

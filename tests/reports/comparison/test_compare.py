@@ -405,4 +405,10 @@ def test_a_page_has_a_name_and_never_replaces_what_a_study_recorded(tmp_path):
 @pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (1280, "light")])
 def test_the_page_fits_a_browser_without_scripts(visit, worse, tmp_path, width, scheme):
     page = worse[0].write_page(tmp_path / "page.html")
-    visit(page, width=width, color_scheme=scheme)
+    tab = visit(page, width=width, color_scheme=scheme)
+    box = tab.locator("figure svg").first.bounding_box()
+    assert box["width"] >= 250
+    assert box["x"] + box["width"] <= width
+    # What is drawn has the colours of the scheme: dots differ from the ground.
+    ink = tab.evaluate("getComputedStyle(document.querySelector('figure svg text')).fill")
+    assert (ink == "rgb(228, 229, 226)") == (scheme == "dark")
