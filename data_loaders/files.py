@@ -23,8 +23,6 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 from urllib.parse import quote
 
-import pooch
-
 from .atomic import DISK_ERRORS, replacing
 from .errors import CacheError, DataError, first_line, without_credentials
 
@@ -151,6 +149,8 @@ def _download(url: str, member: str | None, file: RemoteFile, downloads: Path) -
     folder = downloads / hashlib.sha256(url.encode()).hexdigest()[:16]
     folder.mkdir(exist_ok=True)
     # The bytes of the file itself, not compressed once more.
+    import pooch  # which takes a tenth of a second, and few commands download
+
     downloader = pooch.HTTPDownloader(
         chunk_size=_BUFFER_BYTES, timeout=TIMEOUT_S, headers={"Accept-Encoding": "identity"}
     )

@@ -17,6 +17,9 @@ from ..solvers.kernels import kernel_class, kernel_names
 from . import formatting
 from .errors import ReportError
 
+#: How parameters of kernels are written, where that is not their name.
+SYMBOLS = {"gamma": "\N{GREEK SMALL LETTER GAMMA}"}
+
 
 class _Described(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -245,31 +248,21 @@ def kernel_words(task: SvmTask, total: float | None = None) -> list[str]:
 
     With ``total``, that of tasks which share this C n and not C.
     """
-    name, symbols = str(task.kernel.get("name", "")), kernel_symbols()
+    name = str(task.kernel.get("name", ""))
     # Records may name a kernel that this version does not have.
     words = kernel_class(name).words if name in kernel_names() else f"{name} kernel"
     settings = {key: value for key, value in task.kernel.items() if key != "name"}
     settings |= {"C": task.C} if total is None else {"C n": total}
     values = [
-        f"{symbols.get(key, key)} tuned over {', '.join(map(value_text, task.tune[key]))}"
+        f"{SYMBOLS.get(key, key)} tuned over {', '.join(map(value_text, task.tune[key]))}"
         if key in task.tune
-        else f"{symbols.get(key, key)} = {value_text(value)}"
+        else f"{SYMBOLS.get(key, key)} = {value_text(value)}"
         for key, value in settings.items()
         # A width that follows from the data is not known where they could not be loaded.
         if value is not None
     ]
     bias = "with bias" if task.fit_intercept else "no bias"
     return [words, *values, bias]
-
-
-def kernel_symbols() -> dict[str, str]:
-    """How the parameters of the kernels are written: "γ" for gamma."""
-    return {
-        key: item.symbol
-        for name in kernel_names()
-        for key, item in kernel_class(name).parameters().items()
-        if item.symbol
-    }
 
 
 def parameters(values: Mapping[str, Any]) -> str:

@@ -375,19 +375,28 @@ def described_solvers(
 def _outcomes(
     executor: Executor, jobs: Sequence[tuple[T, Job]], say: Say
 ) -> Iterator[tuple[T, Outcome]]:
-    """Run jobs, each under a tag of its own, and announce those that take more than a moment."""
-    about = {job.tag: each for each, job in jobs}
-    unannounced: dict[str, float] = {}
-    for event in executor.execute(job for _, job in jobs) if jobs else ():
-        if isinstance(event, Started):
-            unannounced[event.job.tag] = time.monotonic() + _A_MOMENT
-        elif isinstance(event, Ended):
-            unannounced.pop(event.job.tag, None)
-            yield about[event.job.tag], event.outcome
-        else:
-            for tag in [tag for tag, due in unannounced.items() if time.monotonic() > due]:
-                del unannounced[tag]
-                say(f"{tag} ...")
+    """Run jobs, each under a tag of its own, and announce those that take more than a moment.
+
+    A worker that crashes may have been killed by someone else: its job is done once more.
+    """
+    for last in (False, True):
+        about = {job.tag: each for each, job in jobs}
+        crashed: list[tuple[T, Job]] = []
+        unannounced: dict[str, float] = {}
+        for event in executor.execute(job for _, job in jobs) if jobs else ():
+            if isinstance(event, Started):
+                unannounced[event.job.tag] = time.monotonic() + _A_MOMENT
+            elif isinstance(event, Ended):
+                unannounced.pop(event.job.tag, None)
+                if event.outcome.status == "crashed" and not last:
+                    crashed.append((about[event.job.tag], event.job))
+                else:
+                    yield about[event.job.tag], event.outcome
+            else:
+                for tag in [tag for tag, due in unannounced.items() if time.monotonic() > due]:
+                    del unannounced[tag]
+                    say(f"{tag} ...")
+        jobs = crashed
 
 
 def parameter_mistakes(

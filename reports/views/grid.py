@@ -12,7 +12,7 @@ import pandas as pd
 
 from .. import analysis, formatting
 from ..analysis import once
-from ..described import SvmTask, kernel_symbols, value_text
+from ..described import SYMBOLS, SvmTask, value_text
 from ..formatting import plural, slug, unused
 from ..frames import RUN, is_number, of_task, records
 from ..results import Results
@@ -160,7 +160,6 @@ def _varied(points: pd.DataFrame) -> list[str]:
 
 def _table(title: str, name: str, points: pd.DataFrame) -> Table:
     """A row for each solver and value of the other parameters, a column for each of the last."""
-    symbols = kernel_symbols()
     *others, last = _varied(points)
     across = {value_text(point[last]): point[last] for point in points["point"]}
     if all(map(is_number, across.values())):
@@ -168,7 +167,7 @@ def _table(title: str, name: str, points: pd.DataFrame) -> Table:
     order = {solver: index for index, solver in enumerate(dict.fromkeys(points["solver"]))}
     labels = []
     for row in records(points):
-        words = [f"{symbols.get(each, each)} = {value_text(row['point'][each])}" for each in others]
+        words = [f"{SYMBOLS.get(each, each)} = {value_text(row['point'][each])}" for each in others]
         labels.append(", ".join([row["solver"], *words]))
     frame = points.assign(
         label=labels,
@@ -179,7 +178,7 @@ def _table(title: str, name: str, points: pd.DataFrame) -> Table:
     numbers = points.drop(columns=["point", "grid"]).assign(
         **{each: [point.get(each) for point in points["point"]] for each in (*others, last)}
     )
-    headings = {each: f"{symbols.get(last, last)} = {each}" for each in across}
+    headings = {each: f"{SYMBOLS.get(last, last)} = {each}" for each in across}
     return matrix(
         f"Median {kind} error on {title}",
         frame,
@@ -217,13 +216,12 @@ def _best(results: Results, points: pd.DataFrame) -> Table | None:
     best = points[points["best"]].drop_duplicates(["grid", "solver"])
     names = list(dict.fromkeys(name for point in best["point"] for name in point))
     frame = best.assign(**{each: [point.get(each) for point in best["point"]] for each in names})
-    symbols = kernel_symbols()
     word = analysis.words(results).solver.capitalize()
     columns = [
         Column("Grid", of="grid"),
         Column(word, of="solver"),
         *(
-            Column(symbols.get(name, name), "number", of=partial(_parameter, name))
+            Column(SYMBOLS.get(name, name), "number", of=partial(_parameter, name))
             for name in names
         ),
         Column(

@@ -1,4 +1,4 @@
-"""The parameters of kernels: which values each takes, and its symbol in print."""
+"""The parameters of kernels: which values each takes."""
 
 from __future__ import annotations
 
@@ -18,8 +18,6 @@ from ..numeric.validation import check_whole
 class Parameter(ABC):
     """What a kernel says of one of its parameters."""
 
-    symbol: str = ""
-
     @abstractmethod
     def resolved(self, name: str, value: Any, X: Any = None, weights: Any = None) -> Any:
         """The value as the kernel stores it."""
@@ -31,8 +29,6 @@ class Width(Parameter):
 
     The variance counts each point as often as its sample weight says; class weights do not enter.
     """
-
-    symbol: str = "\N{GREEK SMALL LETTER GAMMA}"
 
     def resolved(self, name: str, value: Any, X: Any = None, weights: Any = None) -> float:
         if isinstance(value, str) and value in ("scale", "auto"):

@@ -37,7 +37,7 @@ class Rational(Kernel):
     unit_diagonal = True
 
     gamma: float = parameter(Width(), default=1.0)
-    power: float = parameter(FiniteNumber(symbol="p"), default=1.0)
+    power: float = parameter(FiniteNumber(), default=1.0)
 
     def prepare(self, X, dtype, like=None):
         return Points(np.asarray(as_dense(X), dtype=dtype))
