@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -36,6 +35,13 @@ if TYPE_CHECKING:
 
 #: Ratios beyond this stand at the edge of a figure: one of them would press all others together.
 _FARTHEST = 1000.0
+#: Titles that fit beside an axis.
+_SHORTER = {
+    "Evaluations to stay within": "Evals to",
+    "CPU time to stay within": "CPU to",
+    "point of the optimum's": "pt of",
+    "of the optimum": "of optimum",
+}
 
 ARROW = "\N{RIGHTWARDS ARROW}"
 _LARGEST = 1000.0
@@ -396,7 +402,9 @@ def solver_figure(comparison: Comparison, solver: str) -> Drawing | None:
     axes.hlines(places, low, high, lw=2.0, color=INK)
     axes.plot(mean, places, "D", ms=5.5, color=INK)
     titles = [comparison.measures[name].measure.title for name in names]
-    axes.set_yticks(places, [_short(title) for title in titles], fontsize=FONT - 1)
+    for long, short in _SHORTER.items():
+        titles = [title.replace(long, short) for title in titles]
+    axes.set_yticks(places, titles, fontsize=FONT - 1)
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.axvline(1.0, color=MUTED, lw=0.9, dashes=(4, 3), zorder=1.5)
     axes.set_xlabel("B / A, less is better")
@@ -404,11 +412,6 @@ def solver_figure(comparison: Comparison, solver: str) -> Drawing | None:
     set_log_axis(axes, "x", *padded(values[np.isfinite(values)], 0.06, 0.06), "seconds")
     words = [f"{title} {ratio(value)}" for title, value in zip(titles, mean, strict=True)]
     return drawing(axes, f"What changed for {solver}", f"B / A: {'; '.join(words)}.", rows)
-
-
-def _short(title: str) -> str:
-    """A title that fits beside an axis."""
-    return re.sub(r"^(Evaluations|CPU time) to stay within", r"\1 to", title).replace("point", "pt")
 
 
 def render(comparison: Comparison) -> str:

@@ -83,7 +83,7 @@ class SMO(
         the end, as with a linear kernel of features far from 0 or of very different units, the
         status is "budget": scale the features, or use "float64".
     cache_size
-        Bound on the kernel entries in memory, MB (2^20 bytes): an eighth for those of the working
+        Bound on the kernel entries in memory, MB (2^20 bytes): a third for those of the working
         set (at least 256 x 256 of them), the rest for rows; 0 for no cache.
     random_state
         Unused: the method is deterministic.

@@ -15,9 +15,10 @@ from ..models import KernelExpansion
 from ..numeric.matrices import scratch, squared_norms
 from .inner import solve
 
-# A working set is as large as an eighth of the cache allows, within these bounds.
+# A working set is as large as a third of the cache allows, within these bounds: where it cannot
+# hold the free variables, rounds undo what others did.
 _SMALLEST, _LARGEST = 256, 6144
-_SHARE = 8
+_SHARE = 3
 # No larger than this, or twice the number of free variables: more cost more than they bring.
 _ENOUGH = 2048
 # The sub-problem is solved to this fraction of the violation it starts from ...

@@ -16,8 +16,8 @@ from marginbench.data_loaders import load
 from marginbench.solvers import RBF, SMO, KernelOracle
 
 N, GAMMA, C = 1500, 10.0, 5.0
-# An eighth of it holds fewer entries than the smallest working set: 256 of 1500 variables.
-SMALL = {"cache_size": 1.0}
+# A third of it holds fewer entries than the smallest working set: 256 of 1500 variables.
+SMALL = {"cache_size": 0.5}
 BIAS = pytest.mark.parametrize("bias", [False, True], ids=["no bias", "bias"])
 
 
