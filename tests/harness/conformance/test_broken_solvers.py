@@ -65,6 +65,19 @@ def shifted(self, X):
     return type(self).__base__.decision_function(self, X) + 0.01
 
 
+def with_fitted(**values):
+    """A fit that sets attributes at its end."""
+
+    def fit(self, X, y, *, monitor=None):
+        type(self).__base__.fit(self, X, y, monitor=monitor)
+        vars(self).update(values)
+        return self
+
+    return fit
+
+
+attribute("words_for_n_iter", "fit", "n_iter_ is 'many'; return", fit=with_fitted(n_iter_="many"))
+attribute("no_counters", "fit", "counters_ is None although", fit=with_fitted(counters_=None))
 attribute("no_default", "constructor", "width has no default", __init__=needs_a_width)
 attribute("takes_anything", "scikit-learn", "check for NaN and inf in fit", fit=takes_anything)
 attribute("other_scores", "fit", "the returned model", decision_function=shifted)
