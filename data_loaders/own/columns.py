@@ -6,6 +6,7 @@ estimated comes from the training rows.
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -64,7 +65,8 @@ class _Columns:
     target: str
     split: str
     features: list[str]
-    numeric: set[str]  # texts that are read as numbers
+    numeric: list[str]  # texts that are read as numbers
+    declared: frozenset[str]  # what holds categories, whether texts or numbers
     dropped: list[str]
     data: Any  # a table of Arrow: the rows of the training file, then those of the test file
     origin: str
@@ -94,8 +96,7 @@ def content_of(tables: Sequence[Table], options: Options) -> tuple[Content, list
         if (each.X is None) != (first.X is None):
             raise DataError(f"{each.origin}: one part is a table and the other one sparse rows")
     columns = _choose(tables, options)
-    declared = first.nominal | {_column_of(first, c, "categorical") for c in options.categorical}
-    categorical = [n for n in columns.features if n in declared or _holds_texts(columns, n)]
+    categorical = [n for n in columns.features if n in columns.declared or _holds_texts(columns, n)]
     for name in columns.features:
         if name not in categorical:
             _check_numbers(columns, name)
@@ -115,7 +116,7 @@ def content_of(tables: Sequence[Table], options: Options) -> tuple[Content, list
         categories = {name: _categories(columns, name, train) for name in categorical}
         X = _features(columns, categories, rows, n_train, options.missing, scale)
         features = _describe(columns.features, categories)
-        hints = [*_hints(first, columns, target.words, categories, declared)]
+        hints = [*_hints(first, columns, target.words, categories)]
     else:
         X = _scaled_rows([each.X for each in tables], rows, n_train, scale, first.origin)
         features = f"{X.shape[1]}, {'dense' if isinstance(X, np.ndarray) else 'sparse'}"
@@ -141,15 +142,18 @@ def content_of(tables: Sequence[Table], options: Options) -> tuple[Content, list
 
 def _choose(tables: Sequence[Table], options: Options) -> _Columns:
     table = tables[0]
-    dropped = [_column_of(table, each, "drop") for each in options.drop]
+    given = {
+        option: [_column_of(table, each, option) for each in getattr(options, option)]
+        for option in ("drop", "numeric", "categorical")
+    }
+    dropped, numeric, categorical = given.values()
     split = "" if options.split == "" else _column_of(table, options.split, "split")
-    for option in ("numeric", "categorical"):
-        given = {_column_of(table, each, option) for each in getattr(options, option)}
-        if given and table.X is not None:
-            raise DataError(f"{table.origin}: sparse rows hold numbers alone; remove {option}")
-        if both := given.intersection(dropped):
+    for one, other in itertools.combinations(given, 2):
+        if given[other] and table.X is not None:
+            raise DataError(f"{table.origin}: sparse rows hold numbers alone; remove {other}")
+        if both := set(given[one]).intersection(given[other]):
             raise DataError(
-                f"{table.origin}: column {shown_word(min(both))} is in drop and in {option}"
+                f"{table.origin}: column {shown_word(min(both))} is in {one} and in {other}"
             )
     left = [name for name in table.names if name not in (*dropped, split)]
     # An index names the rows, unless a user says that it holds the classes.
@@ -178,12 +182,13 @@ def _choose(tables: Sequence[Table], options: Options) -> _Columns:
         return f"{each.origin}, {each.location(row - table.n_rows * of_test)}"
 
     # By name: a test table may have them in another order.
-    numeric = {_column_of(table, each, "numeric") for each in options.numeric}
     data = {name: _joined(tables, name) for name in [target, *filter(None, [split]), *features]}
-    for name in numeric & data.keys():
+    for name in data.keys() & numeric:
         data[name] = _with_numbers(table.origin, name, data[name], options.decimal)
+    declared = table.nominal.difference(numeric).union(categorical)
     return _Columns(
-        target, split, features, numeric, dropped, pa.table(data), table.origin, table.n_rows, where
+        *(target, split, features, numeric, declared, dropped, pa.table(data)),
+        *(table.origin, table.n_rows, where),
     )
 
 
@@ -525,7 +530,6 @@ def _hints(
     columns: _Columns,
     classes: Sequence[str],
     categories: dict[str, dict[str, int]],
-    declared: frozenset[str],
 ) -> Iterator[str]:
     """Hints at probable mistakes."""
     if not table.named and not table.target:
@@ -539,7 +543,7 @@ def _hints(
             values = numbers(columns.of_training_file(name))
             if len(values) > 2 and (np.diff(values) == 1).all():
                 yield f"hint: column {shown_word(name)} only numbers the rows; add it to drop"
-        elif what := _perhaps(categories[name], name in declared):
+        elif what := _perhaps(categories[name], name in columns.declared):
             yield f"hint: column {shown_word(name)} holds {what}"
 
 

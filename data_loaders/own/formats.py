@@ -67,10 +67,10 @@ def _read_parquet(file: LocalFile) -> Table:
     with refusing(file.origin, "a Parquet file that can be read"), pq.ParquetFile(file.path) as it:
         names = column_names(file.origin, it.schema_arrow.names)
         data = it.read(use_threads=False)
-        return table_of_arrow(data, names, file.origin, *_of_pandas(it.schema_arrow))
+        return table_of_arrow(data, names, file.origin, *_of_pandas(it.schema_arrow, names))
 
 
-def _of_pandas(schema: Any) -> tuple[frozenset[str], frozenset[str]]:
+def _of_pandas(schema: Any, names: list[str]) -> tuple[frozenset[str], frozenset[str]]:
     """The index of the data frame that was written, and its columns of categories.
 
     Arrow itself forgets that numbers were categories.
@@ -80,8 +80,9 @@ def _of_pandas(schema: Any) -> tuple[frozenset[str], frozenset[str]]:
     typed = {each["name"]: each["pandas_type"] for each in described.get("columns", [])}
     # An index that only counts is described by an object, and is no column.
     level = re.compile(r"__index_level_\d+__").fullmatch
-    index = frozenset(n for n in schema.names if n in of_index or level(n))
-    return index, frozenset(n for n in schema.names if typed.get(n) == "categorical")
+    named = [*zip(schema.names, names, strict=True)]
+    index = frozenset(name for n, name in named if n in of_index or level(n))
+    return index, frozenset(name for n, name in named if typed.get(n) == "categorical")
 
 
 # Comma-separated values and their relatives
@@ -225,9 +226,9 @@ def _read_arff(file: LocalFile) -> Table:
                 sparse = _arff._RE_SPARSE_KEY_VALUES.findall(line) if line[0] == "{" else []
                 if len({int(k) for k, _ in sparse if k}) < len(sparse):
                     raise ValueError("an index stands twice")
-            elif declared := _ATTRIBUTE.fullmatch(line.expandtabs(1)):
+            elif declared := _ATTRIBUTE.fullmatch(line):
                 # Names are kept from it: it does not find the end of each.
-                names.append(declared[1].strip("'\""))
+                names.append(re.sub(r"""^['"]|['"]$|\\(['"\\%])""", r"\1", declared[1]))
                 kinds.append(_OF_NUMBERS.fullmatch(declared[2]) is not None)
                 line = f"@attribute a{len(names)} {'string' if kinds[-1] else declared[2]}"
             data = data or line.lower().startswith("@data")
@@ -243,6 +244,9 @@ def _read_arff(file: LocalFile) -> Table:
             made = _arff.ArffDecoder().decode(lines(stream))
         except (MemoryError, DataError):
             raise
+        except UnicodeDecodeError:
+            where = f"{file.origin}, line {seen[0] + 1}"
+            raise DataError(f"{where}: not UTF-8 text; convert the file to UTF-8") from None
         except Exception:  # noqa: BLE001 - of what is no ARFF it raises any
             raise refused(seen) from None
     names = column_names(file.origin, names)
@@ -251,6 +255,7 @@ def _read_arff(file: LocalFile) -> Table:
     for texts, is_numeric in zip(cells, kinds, strict=True):
         column = pa.array(texts, pa.string())
         if is_numeric:
+            column = pc.utf8_trim_whitespace(column)
             if (wrong := first_row(pc.invert(numeric(column)))) >= 0:
                 raise refused(rows[wrong])
             column = pa.array(numbers(column), from_pandas=True)

@@ -25,7 +25,7 @@ _ALLOWED = {
 MISSING_WORDS = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
 _SEPARATORS = frozenset(map(chr, range(128))) - frozenset('"\n\r')
 #: The version of what is made of the same file with the same options.
-VERSION = 3
+VERSION = 4
 
 
 @dataclass(frozen=True)

@@ -84,14 +84,16 @@ def test_tables_in_memory(frame, loaded):
         assert load(name).fingerprint == loaded(frame.to_csv(index=False)).fingerprint
 
 
-def test_categories_of_numbers_are_declared_by_their_type(loaded):
-    frame = pd.DataFrame({"code": [10, 2, 10, 3] * 5, "y": ["a", "b"] * 10})
+@pytest.mark.parametrize("name", ["code", ""])
+def test_categories_of_numbers_are_declared_by_their_type(loaded, name):
+    frame = pd.DataFrame({name: [10, 2, 10, 3] * 5, "y": ["a", "b"] * 10})
     frame.to_parquet("numbers.parquet")
     assert load("numbers.parquet").n_features == 1
-    categories = frame.astype({"code": "category"})
+    categories = frame.astype({name: "category"})
     categories.to_parquet("x.parquet")
+    assert load("x.parquet", {"numeric": 1}).n_features == 1  # unless a user says otherwise
     import_data("codes", categories, test="last 4")
-    listed = loaded(frame.to_csv(index=False), test="last 4", categorical=["code"])
+    listed = loaded(frame.to_csv(index=False), test="last 4", categorical=[1])
     assert load("codes").fingerprint == listed.fingerprint
     assert load("x.parquet", {"test": "last 4"}).fingerprint == listed.fingerprint
     np.testing.assert_array_equal(listed.X_test, [[0, 0, 1], [1, 0, 0], [0, 0, 1], [0, 1, 0]])
@@ -151,12 +153,13 @@ def test_sparse_arff_is_its_dense_form(here):
 
 def test_declarations_of_arff(here):
     Path("x.arff").write_text(
-        "@attribute 'a job'{' clerk', \" poet\"}\n@ATTRIBUTE\t''\tinteger [0,30]\n"
+        "@attribute 'a\\'s job'{' clerk',\t\"a\tpoet\"}\n@ATTRIBUTE\t''\tinteger [0,30]\n"
         '@attribute "" real\n@attribute y {n,p}\n@data\n'
-        "' clerk',1.5,7,n\n' poet',2,8,p\n' poet',3,9,n\n' clerk',4,1,p\n"
+        "' clerk',1.5,7,n\n'a\tpoet',' 2',8,p\n'a\tpoet',3,\"9 \",n\n' clerk',4,1,p\n"
     )
     data = load("x.arff", {"test": "last 2", "scale": "none"})
     np.testing.assert_array_equal(data.X_train, [[1, 0, 1.5, 7], [0, 1, 2, 8]])
+    assert "one-hot: a's job (2)" in data.decided[2]
 
 
 def test_a_folder_with_a_training_and_a_test_file(frame, here):

@@ -193,13 +193,13 @@ def test_a_column_without_a_name_is_called_by_its_number(here):
     assert load("x.parquet", {"target": 1, "drop": 3}).n_features == 1
 
 
-@pytest.mark.parametrize("name", ["subject", None])
+@pytest.mark.parametrize("name", ["subject", None, ""])
 def test_the_index_of_a_data_frame_is_no_feature(frame, here, name):
     # In the order of the classes, after which it would give them away.
     indexed = frame.sort_values("y").set_axis([f"s{k:02}" for k in range(60)]).rename_axis(name)
     indexed.to_parquet("x.parquet")
     data = load("x.parquet")
-    column = name or "__index_level_0__"
+    column = {None: "__index_level_0__", "": "column 6"}.get(name, name)
     assert f"dropped columns: {column} (the index of the data frame)" in data.decided
     indexed.to_parquet("plain.parquet", index=False)
     np.testing.assert_array_equal(data.X_train, load("plain.parquet").X_train)
