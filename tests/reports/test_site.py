@@ -266,9 +266,15 @@ def test_a_foreign_folder_is_refused_unless_forced(tmp_path, manifest):
     assert texts(tmp_path) == {"a.html": "a", "other.txt": "mine"}
 
 
-@pytest.mark.parametrize("done", range(4))
+@pytest.mark.parametrize(
+    ("before", "done"),
+    [
+        *(({"a.html": "a", "b.html": "b", "c/d.html": "d"}, done) for done in range(4)),
+        *((None, done) for done in range(3)),
+    ],
+)
 def test_after_a_full_disk_at_any_step_the_next_command_completes_the_site(
-    tmp_path, monkeypatch, done
+    tmp_path, monkeypatch, before, done
 ):
     left = iter(range(done))
 
@@ -277,7 +283,8 @@ def test_after_a_full_disk_at_any_step_the_next_command_completes_the_site(
             raise OSError(28, "No space left on device")
         replace(source, target)
 
-    write(tmp_path, {"a.html": "a", "b.html": "b", "c/d.html": "d"})
+    if before:
+        write(tmp_path, before)
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", until_full)
         with pytest.raises(StorageError, match=r"cannot be written \(No space left on device\)"):
