@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-import re
+import contextlib
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -137,5 +137,8 @@ def csv_link(data: pd.DataFrame) -> str:
 
 def results_argument(command: str, study: str) -> str:
     """The results folder for a command line, quoted: where the command that made them put them."""
-    given = re.search(r"(?<!\S)--out[= ]+('[^']*'|\"[^\"]*\"|\S+)", command)
-    return given[1] if given else shlex.quote(f"results/{study}")
+    # A command may be damaged, or have no --out.
+    with contextlib.suppress(ValueError, IndexError):
+        words = shlex.split(command.replace(" --out=", " --out "))
+        return shlex.quote(words[words.index("--out") + 1])
+    return shlex.quote(f"results/{study}")

@@ -217,9 +217,7 @@ def measures_table(comparison: Comparison, rows: pd.DataFrame, label: str) -> Ta
             for each in (row["before"], row["after"])
             if not math.isnan(each)
         ]
-        below = row["why"]
-        if row["verdict"] == "worsening" and (row["beyond"] or not below):
-            below = f"{'beyond' if row['beyond'] else 'within'} {bound(item)}"
+        below = f"beyond {bound(item)}" if row["beyond"] else row["why"]
         words.append(
             row
             | _in_words(item, row)

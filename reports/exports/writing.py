@@ -48,8 +48,9 @@ def write_all(
     manifest of this format is another's, and only replaced by ``force``.
     """
     with exclusive(folder):
-        recorded = _recorded(folder, format)
-        owned = {MANIFEST, SUMS, *recorded} if recorded else set()
+        found = _recorded(folder, format)
+        owned = set() if found is None else {MANIFEST, SUMS, *found}
+        recorded = found or {}
         if whole is not None and not (force or owned) and set(os.listdir(folder)) - {".lock"}:
             raise ReportError(
                 f"{folder}: is not empty and nothing that marginbench wrote ({MANIFEST} is missing "
@@ -85,15 +86,17 @@ def write_all(
     )
 
 
-def _recorded(folder: Path, format: str) -> dict[str, Any]:
-    """What the folder's manifest says of the files that are there; nothing without one."""
+def _recorded(folder: Path, format: str) -> dict[str, Any] | None:
+    """What the folder's manifest says of the files that are there; None without one."""
     try:
         manifest = json.loads((folder / MANIFEST).read_bytes())
-        files = dict(manifest["files"]) if manifest["format"] == format else {}
+        if manifest["format"] != format:
+            return None
+        files = dict(manifest["files"])
         # A manifest may come from elsewhere: it must not lead out of the folder.
         places = {name: (folder / name).resolve() for name in files}
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return {}
+        return None
     root = folder.resolve()
     return {
         name: files[name]

@@ -55,7 +55,7 @@ def write_site(
 
     ``asv`` are its folder of results and the repository that has their commits.
     """
-    further = _further(pages, {"studies", _PAPERS, *([_HISTORY] if asv[0] else [])})
+    further = _further(pages, site, {"studies", _PAPERS, *([_HISTORY] if asv[0] else [])})
     lanes, history = ([], b"") if asv[0] is None else _read_history(asv[0], asv[1])
     if not folders and not lanes:
         raise ReportError("no results folder is given; 'marginbench run' makes one")
@@ -85,7 +85,7 @@ def write_site(
             further |= {_PAPERS_TITLE: _PAPERS}
         studies.sort(key=lambda study: (study["title"].casefold(), study["slug"]))
         for name, folder in pages.items():
-            files += _files_of(folder, site, further[name])
+            files += _files_of(folder, further[name])
         if lanes:
             files.append(File(f"{_HISTORY}/{_INDEX}", history))
         files.append(File(_INDEX, _index_page(studies, further, title, lanes)))
@@ -238,24 +238,29 @@ def _paper_pages(studies: Sequence[dict[str, Any]]) -> dict[str, str]:
     return paper_pages(judge(folders), places) if sources & folders.keys() else {}
 
 
-def _further(pages: Mapping[str, Path], own: set[str]) -> dict[str, str]:
+def _further(pages: Mapping[str, Path], site: Path, own: set[str]) -> dict[str, str]:
     """The folder of the site for further pages of each title."""
     folders: dict[str, str] = {}
     for title, folder in pages.items():
         if not (folder / _INDEX).is_file():
             raise ReportError(f"{folder}: has no {_INDEX}; give a folder of static pages")
+        here, there = folder.resolve(), site.resolve()
+        if here.is_relative_to(there) or there.is_relative_to(here):
+            raise ReportError(f"{folder}: and the site {site} must be apart; choose another folder")
         folders[title] = unused(slug(title, "pages"), {*own, *folders.values()})
     return folders
 
 
-def _files_of(folder: Path, site: Path, name: str) -> Iterator[File]:
-    """The files of a folder of static pages but hidden ones, and those of a site in it."""
+def _files_of(folder: Path, name: str) -> Iterator[File]:
+    """The files of a folder of static pages but hidden ones."""
     for path in sorted(folder.rglob("*")):
-        inner, of_site = path.relative_to(folder), path.resolve().is_relative_to(site.resolve())
-        if of_site or any(part.startswith(".") for part in inner.parts):
+        inner = path.relative_to(folder)
+        if any(part.startswith(".") for part in inner.parts):
             continue
         if path.is_symlink():
             raise ReportError(f"{path}: is a link; put a copy in its place")
+        if not path.name.isprintable() or "\\" in path.name:
+            raise ReportError(f"{str(path)!r}: no address can have this name; rename it")
         if path.is_file():
             yield File(f"{name}/{inner.as_posix()}", path.read_bytes())
 

@@ -283,8 +283,10 @@ def _ratio_cell(row: Mapping[str, Any], measure: Measure, ranked: Collection[str
     if not math.isfinite(row["median"]):
         some = f"{row['n_reached']} of {row['n']} runs do" if row["n_reached"] else ""
         return Cell(formatting.NEVER, note=failed or some, absent=True)
-    if math.isnan(row["ratio"]) or (bounded and open_ended):
+    if math.isnan(row["ratio"]):
         return Cell(formatting.DASH, note=failed, absent=True)
+    if bounded and open_ended:
+        return Cell(formatting.DASH, note="both costs are bounds", absent=True)
     value, low, high = (_ratio(row[name]) for name in ("ratio", "ratio_low", "ratio_high"))
     at_most = bounded and not row["best_is_bound"]
     sign = formatting.AT_MOST if at_most else formatting.AT_LEAST if open_ended else ""

@@ -150,7 +150,7 @@ def test_the_results_are_where_the_command_put_them():
     for options, expected in (
         *(("", "results/quickstart"), (" --out 'my results' --jobs 2", "'my results'")),
         *((" --out='$(x)'", "'$(x)'"), (" 'unclosed", "results/quickstart")),
-        (" --out", "results/quickstart"),
+        *((" --out", "results/quickstart"), (" --out 'it'\"'\"'s'", "'it'\"'\"'s'")),
     ):
         assert results_argument(f"marginbench run quickstart{options}", "quickstart") == expected
 

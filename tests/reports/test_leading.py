@@ -170,6 +170,16 @@ def test_the_matrix_marks_the_first_shades_the_others_and_has_many_tasks_as_rows
     cells = {(row[1].note, row[1].value, row[2].value) for row in choice.rows}
     assert cells == {("1 is 100", "1.00", "3.00")}
     assert section.data["budgets"].headings[0].title == "Task"
+    records = [
+        make.finished("a", name, 0, make.trace([cost, 900], [0.3] * 2, [100.5, 100.4]))
+        for name, cost in (("Fast", 100), ("Slow", 300))
+    ]
+    (section,) = targets_section(results_of(records))
+    cells = [row[1] for row in section.data["matrices"][0].rows]
+    assert [cell.note for cell in cells] == [
+        "1 is \N{LESS-THAN OR EQUAL TO}\u202f100",
+        "both costs are bounds",
+    ]
 
 
 def rows_of(results):

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 
 import pandas as pd
 import pytest
@@ -207,19 +208,28 @@ def test_the_overview_fits_any_width_and_loads_nothing(visit, site, width, schem
 def test_further_pages_have_a_folder_of_their_own_and_need_an_index(tmp_path):
     pages = tmp_path / "pages"
     pages.mkdir()
+    site = tmp_path / "site"
     with pytest.raises(ReportError, match=r"has no index\.html"):
-        build._further({"Docs": pages}, set())
+        build._further({"Docs": pages}, site, set())
     (pages / "index.html").write_text("<p>x</p>")
     (pages / ".hidden").symlink_to("/etc/hostname")
-    (pages / "site").mkdir()
-    (pages / "site" / "index.html").write_text("of the site itself")
-    folders = build._further({"Studies": pages, "A": pages, "a!": pages}, {"studies"})
+    for inside in (pages, pages / "site", tmp_path):
+        with pytest.raises(ReportError, match="must be apart"):
+            build._further({"Docs": pages}, inside, set())
+    folders = build._further({"Studies": pages, "A": pages, "a!": pages}, site, {"studies"})
     assert list(folders.values()) == ["studies-2", "a", "a-2"]
-    (only,) = build._files_of(pages, pages / "site", "a")
+    (only,) = build._files_of(pages, "a")
     assert (only.path, only.content) == ("a/index.html", b"<p>x</p>")
     (pages / "link.html").symlink_to("/etc/hostname")
     with pytest.raises(ReportError, match="is a link"):
-        [*build._files_of(pages, tmp_path / "site", "a")]
+        [*build._files_of(pages, "a")]
+    (pages / "link.html").unlink()
+    for name in (b"a\nb.html", b"a\\b.html", *([b"\xe9.html"] if sys.platform == "linux" else [])):
+        path = pages / os.fsdecode(name)
+        path.write_text("<p>x</p>")
+        with pytest.raises(ReportError, match=r"\A.*no address can have this name; rename it\Z"):
+            [*build._files_of(pages, "a")]
+        path.unlink()
 
 
 def write(site, files, **options):
@@ -266,9 +276,15 @@ def test_a_foreign_folder_is_refused_unless_forced(tmp_path, manifest):
     assert texts(tmp_path) == {"a.html": "a", "other.txt": "mine"}
 
 
-@pytest.mark.parametrize("done", range(4))
+@pytest.mark.parametrize(
+    ("before", "done"),
+    [
+        *(({"a.html": "a", "b.html": "b", "c/d.html": "d"}, done) for done in range(4)),
+        *((None, done) for done in range(3)),
+    ],
+)
 def test_after_a_full_disk_at_any_step_the_next_command_completes_the_site(
-    tmp_path, monkeypatch, done
+    tmp_path, monkeypatch, before, done
 ):
     left = iter(range(done))
 
@@ -277,7 +293,8 @@ def test_after_a_full_disk_at_any_step_the_next_command_completes_the_site(
             raise OSError(28, "No space left on device")
         replace(source, target)
 
-    write(tmp_path, {"a.html": "a", "b.html": "b", "c/d.html": "d"})
+    if before:
+        write(tmp_path, before)
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", until_full)
         with pytest.raises(StorageError, match=r"cannot be written \(No space left on device\)"):

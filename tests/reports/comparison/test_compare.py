@@ -212,6 +212,10 @@ def test_each_solver_is_judged_by_its_own_runs_and_what_differs_is_named(changes
     }
     ended = "6 pairs ended with 'converged' in A and 'budget' in B: Other."
     assert ended in words.notes(changes)
+    # An interval that is not wholly beyond a bound need not be within it.
+    text = printed(changes, 200, all_rows=True)
+    assert re.search("beyond [0-9]", text)
+    assert not re.search("within (off|[0-9.]+\N{MULTIPLICATION SIGN})", text)
     # What is only known as a bound is shown and not judged.
     row = value(changes, "evals_to_objective", solver="Late")
     assert (row["verdict"], row["mean"]) == ("advice", pytest.approx(2.0))

@@ -287,6 +287,10 @@ def test_files_of_others_are_replaced_only_by_force(results, tmp_path):
     for name in ("a.csv", "b.csv"):
         with pytest.raises(ReportError, match="marginbench did not write it"):
             write_all(tmp_path, [File(name, b"new")], "export")
+    # A folder whose files are gone has still been written by an export.
+    for _ in range(2):
+        ((own,), _) = write_all(tmp_path / "own", [File("own.csv", b"new")], "export")
+        own.unlink()
 
 
 def test_records_that_changed_replace_their_files_and_others_stay_listed(small, tmp_path):
