@@ -151,8 +151,9 @@ def restored(model: type[StudyBase], content: Mapping[str, Any], results: Path) 
     for entry in (*content["tasks"].values(), *content["solvers"].values()):
         values = {name: value for name, value in entry.items() if name not in ("table", "added")}
         table = entry["table"]
-        if table == model.solver_table:
-            values["name"] = SolverSpec.parse(values["name"], results).text
+        code = "name" if table == model.solver_table else "kernel"
+        if code in values:
+            values[code] = SolverSpec.parse(values[code], results).text
         # As an object: a list among its parameters is a value, not a grid.
         made = table_type(model, table).model_validate(values)
         made = made.placed(str(results.resolve())) if isinstance(made, DatasetTask) else made

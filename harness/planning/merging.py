@@ -20,7 +20,7 @@ from ...data_loaders.atomic import replacing
 from ..errors import RecordError, UserError
 from ..interrupts import interrupts_deferred
 from ..results.description import FILE_NAME, Cell, cell_of, write_description
-from ..results.journal import FOLDER, Entry, Journal, record_line, runs_table
+from ..results.journal import FOLDER, Damage, Entry, Journal, record_line, runs_table
 from ..results.records import RecordBase
 from ..storage import storing
 from ..words import plural
@@ -65,10 +65,11 @@ def merge(folders: Sequence[Path], out: Path, *, prefer: str = "") -> Merge:
     """
     folders = list(dict.fromkeys(folders))
     _check(folders, out, prefer)
-    sides = [Journal(folder) for folder in folders]
+    sides = [Journal.settled(folder) for folder in folders]
     for side in sides:
         if not side.description:
             raise UserError(f"{side.results}: no results here ({FILE_NAME} is missing)")
+    damages = _damages(sides)
     with interrupts_deferred() as check_interrupt:
         described = _described(sides, out)
         keys, preferred, conflicts, alike = _decided(sides, prefer)
@@ -99,13 +100,23 @@ def merge(folders: Sequence[Path], out: Path, *, prefer: str = "") -> Merge:
             copied=sum(entry not in before for entry in after),
             alike=alike,
             conflicts=tuple(conflicts),
-            damaged=tuple(
-                str(item)
-                for side in sides
-                for item in side.damages
-                if journal.recorded(item.key) is None
-            ),
+            damaged=tuple(str(item) for item in damages if journal.recorded(item.key) is None),
         )
+
+
+def _damages(sides: Sequence[Journal]) -> list[Damage]:
+    """The damaged lines that no copy of their file has whole; a copy may have a longer name."""
+    damages = {(item.path, item.byte): item for side in sides for item in side.damages}
+    paths = [path for side in sides for path in side.segments()]
+
+    def is_whole(item: Damage) -> bool:
+        start = item.path.stem.split("-")[:3]
+        copies = (path for path in paths if path.stem.split("-")[:3] == start)
+        return any(
+            path.stat().st_size > item.byte and (path, item.byte) not in damages for path in copies
+        )
+
+    return [item for item in damages.values() if not is_whole(item)]
 
 
 def _columns(side: Journal, entry: Entry) -> dict[str, Any]:

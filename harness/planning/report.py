@@ -169,7 +169,7 @@ def preview(
     kind = kind_named(study.kind)
     pairs: dict[Pair, dict[str, Any]] = {}
     seconds = list[float]()
-    for run, state, _, entry in _states(study, Journal(results), kind.plan(study, facts)):
+    for run, state, _, entry in _states(study, Journal.settled(results), kind.plan(study, facts)):
         named = {"task": run.task, "solver": run.solver, "runs": Counter[Fate](), "why": ""}
         pair = pairs.setdefault((run.task, run.solver), named)
         fate: Fate = "cannot start" if run.failure else "skipped" if run.skip_reason else "to do"
@@ -255,7 +255,7 @@ def explain(
     described = read_description(results)
     if described is None:
         raise UserError(f"{results}: no results here (study.json is missing)")
-    kind, journal = kind_named(described["kind"]), Journal(results)
+    kind, journal = kind_named(described["kind"]), Journal.settled(results)
     scope = restored(kind.study, described["study"], results)
     study, cells = scope.part, {*scope.whole.runs(), *planned_keys(described)}
     # Seeds that an option added are beyond those of the study.

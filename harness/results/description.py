@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -38,8 +39,9 @@ def write_description(folder: Path, values: dict[str, Any]) -> bool:
     path = folder / FILE_NAME
     digest = hash_json(values)
     with storing(path):
-        if path.is_file() and digest.encode() in path.read_bytes():
-            return False
+        with contextlib.suppress(UserError):
+            if hash_json(read_description(folder)) == digest:
+                return False
         stored = {**values, _DIGEST: digest}
         text = json.dumps(stored, indent=2, ensure_ascii=False, default=repr) + "\n"
         with replacing(path) as sink:

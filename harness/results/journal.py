@@ -16,12 +16,13 @@ import hashlib
 import json
 import math
 import os
+import platform
 import re
 import secrets
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -233,6 +234,13 @@ class Journal:
         # What was there says nothing of when it was written.
         self._grew = {name: (size, -math.inf) for name, (size, _) in self._grew.items()}
 
+    @classmethod
+    def settled(cls, results: Path) -> Journal:
+        """For a command that looks once: half a line is damage if nobody here is writing it."""
+        journal = cls(results)
+        journal.refresh()
+        return journal
+
     def segments(self) -> list[Path]:
         """The files, in the order in which the commands began."""
         return segments_in(self.folder)
@@ -388,10 +396,16 @@ class Journal:
         self._take(path, number + 1, start, line)
 
     def _begun(self) -> tuple[Path, int]:
-        """A new file; by its name it is after those of commands that began before."""
+        """A new file, after all others by its name whatever this machine's clock says."""
+        now, segments = datetime.now(UTC), self.segments()
+        if segments:
+            with contextlib.suppress(ValueError):
+                last = datetime.strptime(segments[-1].name.partition("-")[0], _STAMP)
+                now = max(now, last.replace(tzinfo=UTC) + timedelta(microseconds=1))
         with storing(self.folder):
             self.folder.mkdir(exist_ok=True)
-        path = self.folder / f"{datetime.now(UTC).strftime(_STAMP)}-{secrets.token_hex(4)}.jsonl"
+            name = f"{now.strftime(_STAMP)}-{self._tag}-{secrets.token_hex(2)}.jsonl"
+        path = self.folder / name
         with storing(path):
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
         # Where a file system has no locks, other commands see by its growth that it is written.
@@ -420,7 +434,7 @@ class Journal:
         return self._own is not None
 
     def _is_written(self, path: Path) -> bool:
-        """Whether a command is writing a file: one of this machine holds it locked.
+        """Whether a command is writing a file: one of this folder and machine holds it locked.
 
         One that is elsewhere, on a shared disk or behind a store, has lately made it grow.
         """
@@ -429,12 +443,24 @@ class Journal:
         try:
             with path.open("rb") as file:
                 lock_file(file.fileno(), shared=True)
+            if f"-{self._tag}-" in path.name:
+                return False
         except BlockingIOError:
             return True
         except OSError:
             pass  # a disk without locks
         _, grew = self._grew.get(path.name, (0, -math.inf))
         return time.monotonic() - grew < _FRESH_S
+
+    @cached_property
+    def _tag(self) -> str:
+        """An opaque name of this folder on this machine, until its next start."""
+        try:
+            machine = Path("/proc/sys/kernel/random/boot_id").read_text("ascii")
+        except OSError:
+            machine = platform.node()
+        stat = self.folder.stat()
+        return hashlib.sha256(f"{machine} {stat.st_dev} {stat.st_ino}".encode()).hexdigest()[:8]
 
     def others(self) -> list[str]:
         """The files that other commands are writing."""
@@ -515,8 +541,7 @@ def _stored(
 def _made(results: Path, record_type: type[RecordBase]) -> tuple[pa.Table, dict[str, str]]:
     import pyarrow as pa
 
-    journal = Journal(results)
-    journal.refresh()  # half a line that is no longer written is damage at the second look
+    journal = Journal.settled(results)
     damaged = {item.key: _below(results, item) for item in journal.damages if item.key}
     entries = list(journal.current.values())
     parts = [table_of(record_type, [])]

@@ -133,13 +133,13 @@ def _predicate(text: str, known: Collection[str]) -> Callable[[Mapping[str, Any]
         return StudyError(f"--where {shown(text)}: {message}")
 
     def side(node: ast.expr) -> ast.Name | ast.Constant:
-        words = ast.unparse(node).replace("class_", "class")
+        words = _text(node)
         if isinstance(node, ast.Name | ast.Attribute):
             if words not in known:
                 raise error(f"unknown name {words!r}{suggest(words, known)}")
             return ast.Name(words, ast.Load())
         value: Any = None
-        with contextlib.suppress(ValueError):
+        with contextlib.suppress(ValueError, TypeError):
             value = ast.literal_eval(node)
         value = tuple(value) if isinstance(value, list) else value
         items = value if isinstance(value, tuple) else [value]
@@ -152,7 +152,7 @@ def _predicate(text: str, known: Collection[str]) -> Callable[[Mapping[str, Any]
             return ast.BoolOp(node.op, [*map(checked, node.values)])
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             return ast.UnaryOp(node.op, checked(node.operand))
-        words = shown(ast.unparse(node).replace("class_", "class"))
+        words = shown(_text(node))
         if not isinstance(node, ast.Compare):
             raise error(f"{words} is no comparison; write one such as C == 10")
         if any(isinstance(op, ast.Is | ast.IsNot) for op in node.ops):
@@ -176,6 +176,10 @@ def _predicate(text: str, known: Collection[str]) -> Callable[[Mapping[str, Any]
     except (SyntaxError, ValueError, MemoryError, RecursionError) as problem:
         raise error(f"not an expression ({getattr(problem, 'msg', 'too long')})") from None
     return lambda run: bool(eval(code, {"__builtins__": {}}, dict(run)))
+
+
+def _text(node: ast.expr) -> str:
+    return re.sub(r"\bclass_\b", "class", ast.unparse(node))
 
 
 def split_names(names: Iterable[str], labels: Iterable[str] = ()) -> list[str]:

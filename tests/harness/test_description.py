@@ -36,5 +36,8 @@ def test_no_damage_shows_another_description(tmp_path):
         try:
             found = read_description(tmp_path)
         except DamagedDescriptionError:
+            assert write_description(tmp_path, values)
+            assert path.read_bytes() == content
             continue
         assert found == values  # only white space was changed
+        assert not write_description(tmp_path, values)

@@ -304,6 +304,16 @@ def test_the_last_line_with_the_planned_key_counts(tmp_path):
     assert len(Journal(tmp_path).entries) == 3
 
 
+def test_a_command_is_after_those_before_whatever_the_clock_says(tmp_path):
+    journal_with(tmp_path, svm_record(status="budget"))
+    (path,) = Journal(tmp_path).segments()
+    ahead = path.with_name(f"29991231T235959.999999Z{path.name[path.name.index('-') :]}")
+    path.rename(ahead)
+    journal_with(tmp_path, svm_record(status="converged"))
+    assert statuses(tmp_path) == ["converged"]
+    assert Journal(tmp_path).segments()[0] == ahead
+
+
 def test_a_line_that_was_cut_short_never_replaces_a_whole_one(tmp_path):
     with closing(Journal(tmp_path)) as journal:
         plan(tmp_path, svm_record())
@@ -334,6 +344,12 @@ def test_what_others_have_begun_is_known_while_they_live(tmp_path):
     mine.refresh()
     assert (mine.running(), mine.others()) == ([], [])
     assert Journal(tmp_path).running() == []
+    killed = Journal(tmp_path)
+    killed.append_start(second.key, (second.task, second.solver, second.seed))
+    mine.refresh()
+    assert len(mine.running()) == 1
+    os.close(killed._own[1])  # as the system does
+    assert (mine.running(), mine.others()) == ([], [])
 
 
 def test_a_folder_that_is_removed_does_not_come_back(tmp_path):

@@ -157,6 +157,13 @@ def test_damaged_records_are_named_and_damaged_sources_mended(folder):
     assert line.startswith(f"{path}: line ")
     assert (load_results(folder / "out").runs["status"] == "damaged").sum() == 1
     assert json.loads(json.dumps(vars(done)))["damaged"] == list(done.damaged)
+    # Half a line at the end of a folder that comes from another machine.
+    last = Journal(two).entries[-1]
+    elsewhere = path.rename(path.with_name("20260101T000000.000000Z-0-0.jsonl"))
+    elsewhere.write_bytes(content[: last.offset + 60])
+    (line, cut) = merge([one, two], folder / "cut").damaged
+    assert cut.startswith(f"{elsewhere}: line ")
+    elsewhere.rename(path).write_bytes(content)
     merge([one, two], one)
     for out in (one, folder / "out"):
         assert {source.name: source.read_bytes() for source in out.glob("sources/*")} == sources

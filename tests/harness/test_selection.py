@@ -187,6 +187,8 @@ def test_an_expression_chooses_the_runs_of_which_it_is_true(grid, text, holds):
         ("C == 11", "no run of the study is chosen"),
         ("C = 10", "not an expression (invalid syntax"),
         ("C", "'C' is no comparison"),
+        ("C == {[1]}", "'{[1]}' is no name, number, text"),
+        ("class_weight == 1", "unknown name 'class_weight'"),
         ("C == gamma()", "'gamma()' is no name, number, text"),
         ("1 == 1", "'1 == 1' compares no property of a run"),
         ("C in 10", "'in' takes a list"),

@@ -1,5 +1,7 @@
 """Kernels in a user's file: judged like those of the project, and known by their code."""
 
+import shutil
+
 import pytest
 
 from marginbench import run
@@ -8,7 +10,11 @@ from marginbench.harness.evaluation.measurement import measure
 from marginbench.harness.evaluation.svm import FitWork, Problem
 from marginbench.harness.loading import load_kernel
 from marginbench.harness.planning.fingerprint import kernel_code
+from marginbench.harness.planning.merging import merge
+from marginbench.harness.planning.report import explain
 from marginbench.harness.results.journal import Journal
+
+from ..answers import Lenient
 
 KERNELS = """
 import numpy as np
@@ -80,6 +86,13 @@ def test_a_study_with_it_runs_and_runs_again_when_it_changes(file, tmp_path, in_
     assert 0 <= first.suboptimality < 1e-2
     assert (again.key, again.started_at) == (first.key, first.started_at)
     assert str(tmp_path) not in (tmp_path / "results/study.json").read_text()
+    (item,) = explain(tmp_path / "results", Lenient())
+    assert item.state == "recorded"
+    copy = shutil.copytree(tmp_path / "results", tmp_path / "deeper/copy")
+    shutil.copy(file, tmp_path / "deeper")
+    described = (tmp_path / "results/study.json").read_bytes()
+    assert merge([tmp_path / "results", copy], tmp_path / "merged").records == 1
+    assert (tmp_path / "merged/study.json").read_bytes() == described
     before = kernel_code(f"{file}:Mine")
     file.write_text(KERNELS.replace("** 2", "** 3.0"))
     assert record().key != first.key
