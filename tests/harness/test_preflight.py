@@ -93,11 +93,12 @@ def test_a_users_code_is_tried_and_run_apart_from_other_jobs(tmp_path, make_stud
 @pytest.mark.parametrize(
     ("losses", "unloaded", "reason"),
     [
-        (1, {"digits", "digits-2"}, "digits: the process was killed by SIGKILL"),
-        (0, set(), "failed: no gap below 1e-6"),
+        (3, {"digits", "digits-2"}, "digits: the process was killed by SIGKILL"),
+        (2, set(), "failed: no gap below 1e-6"),
     ],
 )
 def test_what_cannot_be_had_is_a_reason_and_no_more(study, losses, unloaded, reason):
+    """A worker that is lost once is replaced; data whose worker is lost twice cannot be loaded."""
     workers, told = Workers(), []
     lost = Outcome("crashed", reason="the process was killed by SIGKILL")
     workers.first = {

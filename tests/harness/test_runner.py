@@ -151,11 +151,7 @@ def test_a_run_of_another_command_is_waited_for_and_taken_over_when_that_ends(
     executor, told = FakeExecutor(), Ends()
     assert run_study(two_solvers, tmp_path, executor=executor, progress=told).exit_code == 0
     assert told.lines == ["waiting for 1 run of other commands"]
-    *own, last = [job.tag for job in executor.ran]
-    assert last == key
-    # Each command begins with a share of its own; that of the second file comes first here.
-    shares = [int(tag[:8], 16) % 2 for tag in own]
-    assert shares == sorted(shares, reverse=True)
+    assert executor.ran[-1].tag == key
 
 
 def test_without_a_reference_only_its_columns_are_missing(tmp_path, make_study):
