@@ -12,7 +12,6 @@ import tempfile
 import traceback
 import warnings
 from itertools import pairwise
-from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -111,7 +110,7 @@ def fit(subject: Subject) -> None:
         solver, watch = subject.watched(points, bias=bias)
         need(isinstance(solver, subject.cls), "fit does not return the estimator itself")
         words = f"n_iter_ is {solver.n_iter_!r:.40}; return the number of iterations"
-        need(isinstance(solver.n_iter_, Integral) and solver.n_iter_ >= 0, words)
+        need(isinstance(solver.n_iter_, (int, np.integer)) and solver.n_iter_ >= 0, words)
         counted = solver.counters_ is not None or not subject.cls.instrumented
         need(counted, "counters_ is None although instrumented is True; do not replace it")
         status, reason = watch.judge.verdict(solver.status_, solver.decision_function(points.X))
