@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shutil
 import sys
+import textwrap
 from collections.abc import Iterable
 from typing import Annotated, Any
 
@@ -48,11 +50,22 @@ def show(document: Any, lines: Iterable[str], *, as_json: bool) -> None:
         typer.echo(json.dumps(document, indent=2, default=str))
         return
     for line in lines:
-        typer.echo(line)
+        typer.echo(_fitting(line, indent=4))
 
 
 def in_columns(rows: list[tuple[str, ...]]) -> list[str]:
     """Lines of a table with these rows of cells."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     pairs = (zip(row, widths, strict=True) for row in rows)
-    return ["  ".join(cell.ljust(width) for cell, width in row).rstrip() for row in pairs]
+    lines = ("  ".join(cell.ljust(width) for cell, width in row).rstrip() for row in pairs)
+    return [_fitting(line, indent=sum(widths[:-1]) + 2 * len(widths[:-1])) for line in lines]
+
+
+def _fitting(text: str, *, indent: int) -> str:
+    """The text; in a terminal, lines that are too long for it in several, indented."""
+    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
+    margin = " " * min(indent, columns - 20)
+    return "\n".join(
+        textwrap.fill(line, columns, subsequent_indent=margin, break_on_hyphens=False)
+        for line in text.splitlines()
+    )

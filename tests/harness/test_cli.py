@@ -2,6 +2,7 @@
 
 import json
 import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -225,6 +226,16 @@ def test_an_interrupt_of_the_report_says_how_to_write_it(command, small):
     )
     found = json.loads(out)
     assert (found["statuses"], found["report"], found["exit_code"]) == ({"converged": 1}, None, 130)
+
+
+@pytest.mark.parametrize("arguments", [["solvers"], ["study", "show", "small.toml"]])
+def test_a_terminal_gets_lines_that_fit(run, small, monkeypatch, arguments):
+    whole = run(*arguments)[1].splitlines()
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = run(*arguments)[1].splitlines()
+    assert max(map(len, lines)) <= 80 < max(map(len, whole))
+    assert "".join(lines).replace(" ", "") == "".join(whole).replace(" ", "")
 
 
 def test_every_public_name_is_found_and_the_version_is_told(run):
