@@ -42,7 +42,8 @@ def expansion_scores(
     """
     rows = np.ascontiguousarray(np.atleast_2d(coef), dtype=np.float64)
     scores = np.zeros((len(rows), Z.shape[0]))
-    step = max(TILE, _BYTES // max(1, Z.shape[1] * np.dtype(dtype).itemsize))
+    stored = Z.nnz if sparse.issparse(Z) else Z.size
+    step = max(TILE, _BYTES * Z.shape[0] // max(1, stored * np.dtype(dtype).itemsize))
     step -= step % TILE
     for start in range(0, Z.shape[0] if len(points) else 0, step):
         part = Z[start : start + step]
