@@ -165,14 +165,14 @@ def _straightness(part: Part) -> Values:
     return pd.Series({0: linear - power})
 
 
-def _early_decay(part: Part) -> Values:
-    """How much faster log gamma_t falls in an iteration before the tenth than in a later one."""
-    gaps = _gaps(part).set_index("n_iter")["gamma"].map(math.log)
-    parts = (gaps[: curves.FIRST_OF_SLOPE], gaps[curves.FIRST_OF_SLOPE :])
+def _early_acceleration(part: Part) -> Values:
+    """How much more log gamma_t falls in one of iterations 5 to 10 than in one of 1 to 5."""
+    logs = _gaps(part).set_index("n_iter")["gamma"].map(math.log)
+    parts = (logs.loc[1:5], logs.loc[5:10])
     if min(map(len, parts)) < 5:
         return pd.Series(dtype=float)
-    early, late = (np.polyfit(each.index, each, 1)[0] for each in parts)
-    return pd.Series({0: early / late})
+    first, second = (np.polyfit(each.index, each, 1)[0] for each in parts)
+    return pd.Series({0: first - second})
 
 
 def _residual(part: Part) -> Values:
@@ -241,9 +241,10 @@ MEASURES: Mapping[str, Callable[[Part, float], Values]] = {
         lambda each: each.iloc[-1] / each.min() - 1
     ),
     "dual_fall": lambda part, at: _noted(part, "dual_mixed").apply(_largest_fall),
+    "seconds_per_iteration": lambda part, at: part.runs["cpu_s"] / part.runs["n_iter"],
     "gap_slope": lambda part, at: _gap_slope(part),
     "gap_straightness": lambda part, at: _straightness(part),
-    "early_decay": lambda part, at: _early_decay(part),
+    "early_acceleration": lambda part, at: _early_acceleration(part),
     "residual_bound": lambda part, at: _residual(part),
     "error_drop": lambda part, at: (
         _error_at(part, "evaluations", at * _pass(part)) - part.runs["test_error"]

@@ -198,9 +198,9 @@ EPOCHS = [
      "maintenance_seconds": 2.0, "objectives": {"primal": primal, "dual_mixed": dual}}
     for epoch, primal, dual in [(1, 9.0, 1.0), (2, 4.0, 5.0), (3, 5.0, 4.0)]
 ]  # fmt: skip
-#: gamma_t falls by e^-2 in each iteration until the tenth, then by e^-1.
+#: gamma_t falls by e^-1 in each iteration until the fifth, then by e^-3.
 GAPS = [
-    {"n_iter": t, "gamma": math.exp(-t - min(t, 10)), "epsilon": 0.0, "lower_bound": 0.0}
+    {"n_iter": t, "gamma": math.exp(-t - 2 * max(t - 5, 0)), "epsilon": 0.0, "lower_bound": 0.0}
     for t in range(21)
 ]
 
@@ -223,11 +223,11 @@ GAPS = [
         ({"measure": "merge_fraction"}, 0.5),
         ({"measure": "primal_rise"}, 0.25),
         ({"measure": "dual_fall"}, 0.25),
-        ({"measure": "early_decay"}, 2.0),
+        ({"measure": "early_acceleration"}, 2.0),
     ],
 )
 def test_quantities(paper, folder, fields, value):
-    noted = GAPS if fields.get("measure") == "early_decay" else EPOCHS
+    noted = GAPS if fields.get("measure") == "early_acceleration" else EPOCHS
     places = {STUDY: folder(THREE, epochs=json.dumps(noted))}
     found = verdict(paper(), row(**fields), places)
     assert found.estimate is not None, found.words
