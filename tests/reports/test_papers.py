@@ -211,6 +211,8 @@ GAPS = [
 @pytest.mark.parametrize(
     ("fields", "value"),
     [
+        ({"measure": "error_at_epoch", "at": 1 / 800}, 0.5),
+        ({"measure": "error_at_epoch", "at": 1.6 / 800}, 0.11),  # nearer to the second iteration
         ({"measure": "error_at_pass", "at": 1}, 0.5),
         ({"measure": "error_at_pass", "at": 2}, 0.11),
         ({"measure": "passes"}, 2.0),
