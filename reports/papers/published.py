@@ -102,6 +102,12 @@ class Row(_Published):
         return self.id.startswith(("riddle/", "later/"))
 
     @property
+    def is_bounded(self) -> bool:
+        """Whether ``below`` and ``above`` hold it, and no tolerance of a printed number does."""
+        printed = self.printed if self.expected is None else self.expected
+        return not isinstance(printed, float) or self.factor is self.tolerance is None
+
+    @property
     def band(self) -> tuple[float, float]:
         """The values, in the unit, that agree with what is printed."""
         printed = self.printed if self.expected is None else self.expected

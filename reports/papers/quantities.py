@@ -110,6 +110,13 @@ def _error_at(part: Part, column: str, limit: float) -> Values:
     return reached.groupby("seed")["test_error"].last()
 
 
+def _error_near(part: Part, epochs: float) -> Values:
+    """The test error of the checkpoint that is nearest to the end of an epoch."""
+    far = (part.traces["n_iter"] - epochs * part.number("n_train")).abs()
+    nearest = far.groupby(part.traces["seed"]).idxmin()
+    return part.traces.loc[nearest].set_index("seed")["test_error"]
+
+
 def _until(part: Part, value: str, margin: float, cost: str) -> Values:
     """What runs spend until they stay within a margin of the optimum; infinite: they do not."""
     # Traces of the analysis have the suboptimality of each checkpoint.
@@ -213,7 +220,7 @@ MEASURES: Mapping[str, Callable[[Part, float], Values]] = {
     "kernel_gamma": lambda part, at: part.runs["kernel"].map(
         lambda text: json_object(text)["gamma"]
     ),
-    "error_at_epoch": lambda part, at: _error_at(part, "n_iter", at * part.number("n_train")),
+    "error_at_epoch": _error_near,
     "error_at_iteration": lambda part, at: _error_at(part, "n_iter", at),
     "error_at_pass": lambda part, at: _error_at(part, "evaluations", at * _pass(part)),
     "late_spread": lambda part, at: late_spreads(part.runs, part.traces),

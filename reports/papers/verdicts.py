@@ -59,10 +59,9 @@ def judged(row: Row, estimate: Estimate, source: Source) -> tuple[str, str]:
         return INCOMPARABLE, "seconds of another machine; other rows compare ratios of times"
     low, high = row.band
     # A tolerance includes its ends, a claim does not include its bound.
-    strict = row.tolerance is None and row.factor is None
     ends = [
         (low < end or low == -math.inf) and (end < high or high == math.inf)
-        if strict
+        if row.is_bounded
         else low <= end <= high
         for end in (estimate.low, estimate.high)
     ]

@@ -140,6 +140,9 @@ def row(**fields):
         (THREE, PRINTED | {"printed": 0.1, "tolerance": 0.05}, "reproduced"),
         (THREE, PRINTED | {"printed": 0.1, "tolerance": 0.01}, "undecided"),
         (THREE, PRINTED | {"printed": 30.0, "unit": "%", "factor": 1.5}, "not reproduced"),
+        # A word has no tolerance: what is at the bound fails, also of what is within it.
+        (THREE, PRINTED | {"printed": "TO", "factor": 2.0, "below": 0.12}, "undecided"),
+        ([0.12] * 3, PRINTED | {"printed": "TO", "factor": 2.0, "below": 0.12}, "not reproduced"),
         (THREE, PRINTED | {"printed": 9.0, "unit": "s", "measure": "cpu_s"}, "not comparable"),
         (THREE, {"measure": "least_erorr"}, "not run"),
         (THREE, {"solver": "Pegasos"}, "not run"),
@@ -208,6 +211,8 @@ GAPS = [
 @pytest.mark.parametrize(
     ("fields", "value"),
     [
+        ({"measure": "error_at_epoch", "at": 1 / 800}, 0.5),
+        ({"measure": "error_at_epoch", "at": 1.6 / 800}, 0.11),  # nearer to the second iteration
         ({"measure": "error_at_pass", "at": 1}, 0.5),
         ({"measure": "error_at_pass", "at": 2}, 0.11),
         ({"measure": "passes"}, 2.0),
