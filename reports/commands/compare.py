@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 AsText = Annotated[bool, typer.Option("--text", help="Print text (the default).")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Html = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Write a page, too.", show_default=False)
+    Path | None,
+    typer.Option(metavar="FILE", dir_okay=False, help="Write a page, too.", show_default=False),
 ]
 #: Of the command.
 HELP = (

@@ -27,7 +27,10 @@ def watch(
     html: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Write a page that reloads itself, too.", show_default=False
+            metavar="FILE",
+            dir_okay=False,
+            help="Write a page that reloads itself, too.",
+            show_default=False,
         ),
     ] = None,
 ) -> None:
@@ -45,10 +48,8 @@ def watch(
         while True:
             standing = monitor.look()
             if html is not None:
-                from ..comparison.report import check_target
                 from ..templating import environment, page, write_page
 
-                check_target(html, [])
                 shown = {"standing": standing, "reload": max(1, round(every))}
                 write_page(html, page(environment().get_template("watch.html"), **shown))
             text = "\n".join(map(visible, standing.in_words()))

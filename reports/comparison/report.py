@@ -8,8 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +18,6 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from ...harness.environment import version
-from ...harness.errors import StorageError
 from ...harness.results.stores import displayed
 from ...harness.words import visible
 from .. import formatting
@@ -353,26 +351,6 @@ _BELOW = {
         f"mean of fewer than {FEWEST_TASKS} tasks decides nothing by itself."
     ),
 }
-
-
-def write_page(comparison: Comparison, path: Path) -> Path:
-    """Write the page, atomically; a StorageError if that fails."""
-    from ..templating import write_page
-
-    sides = comparison.before, comparison.after
-    check_target(path, [side.results.folder for side in sides if side.results])
-    return write_page(path, render(comparison))
-
-
-def check_target(path: Path, folders: Iterable[Path]) -> None:
-    """Refuse a page that is no file, or that would stand in place of what a study recorded."""
-    if not path.name or path.is_dir():
-        raise StorageError(f"{path}: is a folder; give the page a file, such as comparison.html")
-    target = path.resolve()
-    for folder in map(Path.resolve, folders):
-        recorded = [folder / name for name in ("study.json", "journal", "runs.parquet", "sources")]
-        if any(target.is_relative_to(each) for each in recorded):
-            raise StorageError(f"{path}: is part of the results in {folder}; give another file")
 
 
 def solver_figure(comparison: Comparison, solver: str) -> Drawing | None:

@@ -399,9 +399,10 @@ class Comparison:
         StorageError
             If it cannot be written.
         """
-        from .report import write_page
+        from ..templating import write_page
+        from .report import render
 
-        return write_page(self, Path(path))
+        return write_page(Path(path), render(self))
 
     def __repr__(self) -> str:
         from .report import headline

@@ -6,7 +6,6 @@ import json
 import math
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,12 +17,11 @@ from marginbench.harness.errors import (
     EXIT_OK,
     EXIT_RUNS,
     EXIT_USAGE,
-    StorageError,
 )
 from marginbench.harness.results.svm import packed
 from marginbench.reports import formatting
 from marginbench.reports.comparison import report as words
-from marginbench.reports.comparison.report import check_target, in_words, render
+from marginbench.reports.comparison.report import in_words, render
 from marginbench.reports.comparison.studies import bounds_of, sides_of
 from marginbench.reports.errors import ReportError
 
@@ -393,16 +391,8 @@ def test_the_command_prints_writes_and_has_exit_codes(plain, folder, command, tm
     code, _, err = compare(plain, tmp_path / "nowhere")
     assert code == EXIT_USAGE
     assert "not a results folder" in err
-    assert compare(plain, b, "--text", "--json")[0] == EXIT_USAGE
-
-
-def test_a_page_has_a_name_and_never_replaces_what_a_study_recorded(tmp_path):
-    for name in ("study.json", "journal/one.jsonl", "sources/one.json"):
-        with pytest.raises(StorageError, match="is part of the results"):
-            check_target(tmp_path / "x" / ".." / name, [tmp_path])
-    for name in ("", ".", "/"):
-        with pytest.raises(StorageError, match="is a folder"):
-            check_target(Path(name), [])
+    for options in (("--text", "--json"), ("--html", tmp_path), ("--html", "")):
+        assert compare(plain, b, *options)[0] == EXIT_USAGE
 
 
 @pytest.mark.slow
