@@ -18,16 +18,18 @@ import io
 import math
 import os
 import resource
+import subprocess
+import sys
 import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.report import Cost, command
 from marginbench.harness.execution.local import LocalPool
 from marginbench.harness.execution.progress import PlainProgress
 from marginbench.harness.execution.runner import run_study
@@ -53,6 +55,30 @@ solver = [
 ]
 """
 _CONFIGURATIONS = 10
+
+
+class Cost(NamedTuple):
+    """What a command took; memory is that of its largest process."""
+
+    cpu_s: float
+    wall_s: float
+    peak_mb: float
+
+
+def command(*words):
+    """The Cost of a command of the user, in a process of its own; words stand behind its name."""
+    began = time.perf_counter()
+    with tempfile.TemporaryFile() as said:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "marginbench", *words], stdout=said, stderr=subprocess.STDOUT
+        )
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            said.seek(0)
+            raise SystemExit(f"{' '.join(words)} ended with {status}: {said.read().decode()}")
+    seconds = used.ru_utime + used.ru_stime
+    return Cost(seconds, time.perf_counter() - began, used.ru_maxrss * 1024 / 1e6)
 
 
 class Replay(LocalPool):

@@ -5,13 +5,11 @@ asv itself reads its files. null and infinite are failures, NaN is a benchmark t
 
 from __future__ import annotations
 
-import ast
 import itertools
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -138,7 +136,8 @@ def _values(results: Any, name: str) -> Iterator[tuple[tuple[str, str], float]]:
     params = results.get_result_params(name)
     cells = itertools.product(*params)
     for words, value in zip(cells, results.get_result_value(name, params), strict=True):
-        cell = visible(" ".join([suite, *(_parameter(str(each)) for each in words)]))
+        # asv keeps parameters as they are written in Python; texts read better without quotes.
+        cell = visible(" ".join([suite, *(str(each).strip("'\"") for each in words)]))
         if value is None or math.isinf(value):
             yield (cell, measure), math.nan
         elif not math.isnan(value):
@@ -149,13 +148,3 @@ def benchmark(name: str) -> str:
     """A benchmark of asv as suite and measure."""
     suite, _, method = name.rpartition(".")
     return f"{suite}.{method.removeprefix('track_')}"
-
-
-@cache
-def _parameter(text: str) -> str:
-    """asv keeps parameters as they are written in Python; texts read better without quotes."""
-    try:
-        value = ast.literal_eval(text[:1000])
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return text
-    return value if isinstance(value, str) else text
