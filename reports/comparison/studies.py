@@ -15,14 +15,13 @@ import pandas as pd
 
 from ...data_loaders import suggest
 from ...harness.planning.fingerprint import content_version
-from ...harness.planning.plan import kind_named
-from ...harness.results.measures import Measure, counter_measures, measures_of
+from ...harness.results.measures import Measure, counter_measures
 from ...harness.results.stores import displayed, local_folder
 from .. import analysis
 from ..described import CellTask
 from ..errors import ReportError
-from ..frames import RUN, json_object, records
-from ..measures import COSTS, ERROR_TARGET, OBJECTIVE_TARGET, derived_measures
+from ..frames import json_object, records
+from ..measures import COSTS, ERROR_TARGET, OBJECTIVE_TARGET, declared, derived_measures
 from ..results import SUMS, Results, load_results
 from ..statistics import integrity, summary, targets
 from .result import Compared, Comparison, Difference, Side, compared
@@ -147,24 +146,23 @@ def sides_of(
 
 def _side(name: str, results: Results, solver: str | None, label: str | None) -> Side:
     """A results folder as a side; of one of its solvers, if given, under a label."""
-    study, words = results.study, displayed(results.folder)
+    words, solvers = displayed(results.folder), results.study.solvers
     if solver is not None:
-        labels = [item.label for item in study.solvers]
+        labels = [item.label for item in solvers]
         if solver not in labels:
             raise ReportError(f"{results.folder}: no solver {solver!r}{suggest(solver, labels)}")
-        chosen = study.solvers[labels.index(solver)].model_copy(update={"label": label})
-        study, words = study.model_copy(update={"solvers": (chosen,)}), f"{solver} in {words}"
+        words, solvers = f"{solver} in {words}", (solvers[labels.index(solver)],)
         runs, traces = (
             frame[frame["solver"] == solver].assign(solver=label).reset_index(drop=True)
             for frame in (results.runs, results.traces)
         )
-        results = replace(results, study=study, runs=runs, traces=traces)
+        results = replace(results, runs=runs, traces=traces)
     return Side(
         name,
         words,
         results.runs,
         pd.DataFrame(),
-        frozenset(s.label for s in study.solvers if s.deterministic),
+        frozenset(label or each.label for each in solvers if each.deterministic),
         solver or "",
         analysis.folds(results),
         results,
@@ -214,18 +212,19 @@ def _measures(
 ) -> dict[str, Compared]:
     """The measures that runs of either side may have, by name, in the order of tables."""
     kind = results[0].kind
-    record: Any = kind_named(kind).record
-    named = measures_of(record.checkpoint) | measures_of(record)
-    for name, parts in SUMS.items():
-        title = f"Evaluations {'computed' if name.endswith('computed') else 'requested'}"
-        named[name] = replace(named[parts[0]], title=title, words=title.lower())
-    if kind == "svm":
-        named["gap"] = _GAP
+    used = {name: item for each in results for name, item in analysis.counters(each).items()}
+    titles = dict(zip(SUMS, ("Evaluations requested", "Evaluations computed"), strict=True))
     for item in derived_measures(kind):
         short = "CPU time" if item.measure.format == "seconds" else "Evaluations"
-        words = f"{short} {item.group[:1].lower()}{item.group[1:]}"
-        named[item.name] = replace(item.measure, title=words)
-    left_out = _LEFT_OUT | _repeats([each.runs for each in results])
+        titles[item.name] = f"{short} {item.group[:1].lower()}{item.group[1:]}"
+    named = declared(kind, used)
+    named |= {name: replace(named[name], title=titles[name]) for name in titles}
+    if kind == "svm":
+        named["gap"] = _GAP
+    # Counters that nothing counted, or that are all of a sum.
+    sums = [[part for part in parts if part in used] for parts in SUMS.values()]
+    left_out = _LEFT_OUT | {parts[0] for parts in sums if len(parts) == 1}
+    left_out |= counter_measures().keys() - used.keys()
     names = [name for name in named if name not in left_out]
     stored: list[Any] = [each.study.budget.get("checkpoint_factor") for each in results]
     factor = max(float(each or _CHECKPOINT_FACTOR) for each in stored)
@@ -250,21 +249,6 @@ def _measures(
     return chosen
 
 
-def _repeats(frames: list[pd.DataFrame]) -> set[str]:
-    """Counters that nothing counted, or that are all of a sum."""
-
-    def all_of_a_sum(name: str) -> bool:
-        sums = [total for total, parts in SUMS.items() if name in parts]
-        return any(all(frame[name].equals(frame[total]) for frame in frames) for total in sums)
-
-    return {
-        name
-        for name in counter_measures()
-        if all(name in frame for frame in frames)
-        and (all_of_a_sum(name) or not any((frame[name] > 0).any() for frame in frames))
-    }
-
-
 def _values(results: Results, measures: Mapping[str, Compared]) -> pd.DataFrame:
     """The values of the runs that have a result, as :class:`Side` has them.
 
@@ -273,9 +257,7 @@ def _values(results: Results, measures: Mapping[str, Compared]) -> pd.DataFrame:
     problem never reached its end: its costs are infinite.
     """
     runs = results.runs[results.runs["ok"]]
-    traces = results.traces
     if "suboptimality" in runs:
-        traces = summary.trace_suboptimality(traces, results.runs)
         floored = summary.floor_suboptimality(runs)
         # fmax: without a certificate the gap itself; an unknown gap stays unknown.
         lowest = np.fmax(runs["reference_gap"], _LEAST * runs["reference_primal"])
@@ -296,13 +278,12 @@ def _values(results: Results, measures: Mapping[str, Compared]) -> pd.DataFrame:
         never = runs["task"].isin(cells) & ~solved
         runs = runs.assign(**{name: runs[name].mask(never, np.inf) for name in costly})
     parts = [summary.run_values(runs, name) for name in measures if name in runs]
-    derived = [item for item in derived_measures(results.kind) if item.name in measures]
-    if derived:
-        goals = (ERROR_TARGET, OBJECTIVE_TARGET)
+    if derived := [item for item in derived_measures(results.kind) if item.name in measures]:
+        traces, goals = analysis.traces(results), (ERROR_TARGET, OBJECTIVE_TARGET)
         costs = targets.costs_to_targets(results.runs, traces, goals, COSTS)
         for item in derived:
-            values = item.values(results.runs, traces, costs).assign(measure=item.name)
-            parts.append(values.merge(runs[RUN]))
+            values = item.values(results.runs, traces, costs)
+            parts.append(values.assign(measure=item.name))
     table = pd.concat(parts, ignore_index=True)
     return table[summary.VALUE_COLUMNS].drop(columns="first").dropna(subset="value")
 
@@ -352,11 +333,7 @@ def _cautions(results: Sequence[Results]) -> list[str]:
     """The cautions of each side's report; those that both sides share are given once."""
     names: dict[str, list[str]] = defaultdict(list)
     for name, each in zip("AB", results, strict=True):
-        runs, traces = each.runs, each.traces
-        if "reference_primal" in runs:
-            traces = summary.trace_suboptimality(traces, runs)
-        folds = list(analysis.folds(each))
-        for words in integrity.cautions(runs, traces, analysis.environments(each), folds):
+        for words in analysis.cautions(each):
             names[words].append(name)
     return [f"{' and '.join(sides)}: {words}" for words, sides in names.items()]
 
