@@ -33,11 +33,9 @@ import numpy as np
 from ..interface.monitor import Monitor
 from ..interface.problem import SolveStatus
 from ..kernels.oracle import KernelOracle
-from ..kernels.scoring import add_rows
+from ..kernels.scoring import add_rows, linear_scores
 from ..numeric.matrices import matmul
-from ..numeric.rows import weighted_sums as sums_of_entries
 from ..numeric.simplex_qp import SimplexQP
-from ..numeric.threads import in_parts
 from .structure import Examples, StructuredProblem, Violations
 
 # Blocks of entries are about this large: they stay in a cache of the processor between the steps
@@ -129,10 +127,7 @@ def cut_scores(oracle: KernelOracle, rows: np.ndarray | None, cut: Cut) -> np.nd
 
 def weighted_sums(block: np.ndarray, coef: np.ndarray) -> np.ndarray:
     """block @ coef with float64 sums, whatever the block's type."""
-    sums = np.empty((coef.shape[1], len(block)))
-    factors = np.ascontiguousarray(coef.T)
-    in_parts(sums_of_entries, len(block), block, factors, sums, smallest=256)
-    return np.ascontiguousarray(sums.T)
+    return np.ascontiguousarray(linear_scores(block, coef.T))
 
 
 def squared_norm(oracle: KernelOracle, cut: Cut, allowance: int) -> float:
