@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import numpy as np
 
 from ..kernels.scoring import linear_scores
-from ..numeric.ascent import NO_STEP, best_value
+from ..numeric.ascent import NO_STEP, Ascent, best_value
 from ..numeric.compiling import njit
+from ..numeric.counters import Counters
 from ..numeric.matrices import matmul, squared_norms
 from ..numeric.rows import dot
 
@@ -29,76 +28,82 @@ _STATE = np.dtype(
 )
 
 
-@dataclass
-class AdaptiveAscent:
-    """An ascent on ``sum_i alpha_i - 1/2 ||w||^2`` over ``0 <= alpha_i <= bounds_i``."""
+class AdaptiveAscent(Ascent):
+    """An ascent on ``sum_i alpha_i - 1/2 ||w||^2``, ``w = sum_i alpha_i y_i features_i``."""
 
-    features: np.ndarray
-    y: np.ndarray
-    bounds: np.ndarray
-    adaptive: bool
-    shrinking: bool
-    rng: np.random.Generator
-    n_iter: int = 0  # Draws done
-    violation: float = np.inf  # The largest of all points, at the last look
-    # Primal minus dual over the sum of the bounds, at the last look. No more than the violation
-    gap: float = np.inf
-    alpha: np.ndarray = field(init=False)  # float64, shape (n,)
-    w: np.ndarray = field(init=False)  # float64, shape (n_features,): sum_i alpha_i y_i features_i
-    # float64, shape (n,): How often points are drawn, relative to each other
-    preference: np.ndarray = field(init=False)
-    # bool, shape (n,): Which points are not left out at the moment
-    active: np.ndarray = field(init=False)
-
-    def __post_init__(self) -> None:
-        n, n_features = self.features.shape
-        self.alpha, self.w = np.zeros(n), np.zeros(n_features)
-        self._diag = squared_norms(self.features)
-        self.preference = np.ones(n)
-        # A point without weight has alpha = 0 for good.
-        self.active = self.bounds > 0
-        self._takes_part = self.active.copy()
-        self._credit = np.full(n, _HALF)
-        self._idle = np.zeros(n, dtype=np.int64)
+    def __init__(
+        self,
+        features: np.ndarray,
+        y: np.ndarray,
+        bounds: np.ndarray,
+        *,
+        adaptive: bool,
+        shrinking: bool,
+        rng: np.random.Generator,
+    ) -> None:
+        super().__init__(bounds, Counters(), shrinking=shrinking)
+        n, n_features = features.shape
+        self.features, self.y, self.adaptive, self.rng = features, y, adaptive, rng
+        self.w, self._diag = np.zeros(n_features), squared_norms(features)
+        # How often points are drawn, relative to each other; which are not left out at the moment.
+        self.preference, self.active = np.ones(n), bounds > 0
+        self._credit, self._idle = np.full(n, _HALF), np.zeros(n, dtype=np.int64)
         self._state = np.zeros(1, dtype=_STATE)[0]
         self._since_look = 0
+        self._looked: tuple[np.ndarray, np.ndarray] | None = None  # since the last epoch
 
-    def epoch(self) -> None:
+    def epoch(self) -> bool:
         """About as many draws as points are active, each with an exact step."""
         draws = visits(self.preference, self.active, self._credit)
         draws = draws[self.rng.permutation(len(draws))]
-        self._state["violation"] = 0.0
+        self._state["violation"], self._looked = 0.0, None
         done = adaptive_steps(
             self.features, self.y, self._diag, self.bounds, draws, self.adaptive, self.shrinking,
             self.alpha, self.w, self.preference, self.active, self._idle, self._state,
         )  # fmt: skip
         self.n_iter += done
         self._since_look += done
+        return False
 
-    def look_due(self, tol: float) -> bool:
-        """Whether the points drawn violate little, or points have been left out for long."""
-        if self._state["violation"] <= tol:
-            return True
-        waiting = self._since_look >= _LOOK_AFTER * len(self.y)
-        return waiting and not self.active[self._takes_part].all()
+    def end_epoch(self, tol: float) -> float:
+        """Look at all points if those drawn violate little, or some have been left out for long.
 
-    def look(self, tol: float) -> None:
-        """Find the largest violation of all points, and bring back those that violate. n products.
-
-        A point at its bound that does not violate would not move, so it stays left out.
+        Points that violate are brought back. A point at its bound that does not violate would not
+        move, so it stays left out. Returns the largest violation, if there was a look.
         """
-        slopes = 1.0 - self.y * linear_scores(self.features, self.w)
-        # How far a variable may go where its derivative leads; the gap is the sum of the products.
-        room = np.where(slopes > 0, self.bounds - self.alpha, self.alpha)
-        violations = np.where(room > 0, np.abs(slopes), 0.0)
-        self.violation = float(violations.max())
-        self.gap = float(matmul(room, violations)) / float(self.bounds.sum())
+        waiting = self._since_look >= _LOOK_AFTER * len(self.y)
+        left_out = not self.active[self.order].all()
+        if self._state["violation"] > tol and not (waiting and left_out):
+            return np.inf
+        _, violations = self._violations()
         returning = ~self.active & (violations > NO_STEP)
         self.active |= returning
         self._idle[returning] = 0
         seldom = (self.preference < 1.0) & (returning | (violations > tol))
         self.preference[seldom] = 1.0
         self._since_look = 0
+        return float(violations.max())
+
+    def margins(self) -> np.ndarray:
+        return self.y * linear_scores(self.features, self.w)
+
+    def gap(self) -> float:
+        room, violations = self._violations()
+        return float(matmul(room, violations)) / float(self.bounds.sum())
+
+    def violation(self) -> float:
+        return float(self._violations()[1].max())
+
+    def _violations(self) -> tuple[np.ndarray, np.ndarray]:
+        """How far each variable may go where its derivative leads, and how large that is.
+
+        The gap is the sum of the products.
+        """
+        if self._looked is None:
+            slopes = 1.0 - self.margins()
+            room = np.where(slopes > 0, self.bounds - self.alpha, self.alpha)
+            self._looked = room, np.where(room > 0, np.abs(slopes), 0.0)
+        return self._looked
 
 
 def visits(preference: np.ndarray, active: np.ndarray, credit: np.ndarray) -> np.ndarray:

@@ -12,11 +12,12 @@ from collections.abc import Callable
 import numpy as np
 from scipy.linalg import eigh, solve_triangular
 
+from ..interface.ascent import ascend
 from ..interface.base import WeightedSolver
 from ..interface.declaration import hyperparameters
 from ..interface.monitor import Monitor
 from ..interface.parameters import KernelParameters, SoftMarginParameters, SolverParameters
-from ..interface.problem import JITTER, Problem, Solution, SolveStatus
+from ..interface.problem import JITTER, Problem, Solution
 from ..kernels.oracle import KernelOracle
 from ..linear.sdca import solve_on_features
 from ..models import KernelExpansion
@@ -125,25 +126,11 @@ class LowRankSVM(WeightedSolver, SolverParameters, SoftMarginParameters, KernelP
             coef[landmarks] = matmul(map_, ascent.w)
             return problem.expansion(coef)
 
-        status: SolveStatus = "budget"
-        for left in reversed(range(self.max_epochs)):
-            ascent.epoch()
-            if ascent.look_due(self.tol):
-                ascent.look(self.tol)
-                if ascent.violation <= self.tol:
-                    status = "converged"
-                    break
-            if left and monitor.after_epoch(problem.counters, ascent.n_iter, snapshot):
-                status = "stopped"
-                break
-        if status != "converged":
-            ascent.look(self.tol)
-            if status == "budget" and self.tol > 0 and ascent.violation <= self.tol:
-                status = "converged"
-        self.landmarks_, self.rank_, self.gap_ = landmarks, features.shape[1], ascent.gap
-        shortfall = ""
-        if status == "budget" and self.tol:
-            shortfall = f"the largest violation is {ascent.violation:.2g}, tol={self.tol!r}"
+        def between() -> bool:
+            return monitor.after_epoch(problem.counters, ascent.n_iter, snapshot)
+
+        status, shortfall = ascend(ascent, self, ascent.epoch, "gradient", between)
+        self.landmarks_, self.rank_, self.gap_ = landmarks, features.shape[1], ascent.gap()
         return Solution(snapshot(), ascent.n_iter, status, shortfall)
 
     def _features(self, problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -21,7 +21,6 @@ solves the quadratic program in the dual, ``w = - sum_k a_k g_k``, ``a >= 0``,
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -34,11 +33,9 @@ import numpy as np
 from ..interface.monitor import Monitor
 from ..interface.problem import SolveStatus
 from ..kernels.oracle import KernelOracle
-from ..kernels.scoring import add_rows
+from ..kernels.scoring import add_rows, linear_scores
 from ..numeric.matrices import matmul
-from ..numeric.rows import weighted_sums as sums_of_entries
 from ..numeric.simplex_qp import SimplexQP
-from ..numeric.threads import in_parts
 from .structure import Examples, StructuredProblem, Violations
 
 # Blocks of entries are about this large: they stay in a cache of the processor between the steps
@@ -69,8 +66,8 @@ class Cut:
     explicit: np.ndarray
     # How many points were drawn for it, those drawn twice and those without effect included
     n_drawn: int
-    # shape (n_points, n_channels), or None: ``<g, phi(x_p)>`` in each channel for every training
-    # point; None if they are not kept
+    # shape (n_points, n_channels): ``<g, phi(x_p)>`` in each channel for every training point,
+    # if they are kept
     scores: np.ndarray | None = None
 
 
@@ -130,10 +127,7 @@ def cut_scores(oracle: KernelOracle, rows: np.ndarray | None, cut: Cut) -> np.nd
 
 def weighted_sums(block: np.ndarray, coef: np.ndarray) -> np.ndarray:
     """block @ coef with float64 sums, whatever the block's type."""
-    sums = np.empty((coef.shape[1], len(block)))
-    factors = np.ascontiguousarray(coef.T)
-    in_parts(sums_of_entries, len(block), block, factors, sums, smallest=256)
-    return np.ascontiguousarray(sums.T)
+    return np.ascontiguousarray(linear_scores(block, coef.T))
 
 
 def squared_norm(oracle: KernelOracle, cut: Cut, allowance: int) -> float:
@@ -247,7 +241,8 @@ class FullPassCuts(CutFinder):
             scores = cut_scores(self.oracle, None, cut)
         products = working.products(cut, scores)
         squared = float((scores[cut.points] * cut.coef).sum() + (cut.explicit**2).sum())
-        working.add_and_solve(working.keep_scores(cut, scores), products, squared, self.allowed)
+        cut = replace(cut, scores=scores.astype(working.score_type))
+        working.add_and_solve(cut, products, squared, self.allowed)
         return True
 
     def _at(self, scores: np.ndarray, explicit: np.ndarray) -> tuple[Violations, float]:
@@ -377,16 +372,12 @@ class WorkingSet:
         n_explicit: int,
         total: float,
         max_idle: int,
-        score_bytes: int = 0,
     ) -> None:
         self.oracle = oracle
         self.n_channels, self.n_explicit = n_channels, n_explicit
         self.total, self.max_idle = total, max_idle
         small = oracle.n * n_channels <= _SMALL_SCORES
-        self._score_type = np.dtype(np.float64 if small else oracle.dtype)
-        row = oracle.n * n_channels * self._score_type.itemsize
-        self._room = score_bytes // max(1, row)
-        self._warned = False
+        self.score_type = np.dtype(np.float64 if small else oracle.dtype)
         self.qp = SimplexQP(total)
         self.qp.add([], 0.0, 0.0)
         self.cuts: list[Cut] = []
@@ -417,27 +408,12 @@ class WorkingSet:
 
     def scores(self) -> np.ndarray:
         """``<w, phi(x_p)>`` of all points, float64, shape (n_points, n_channels)."""
-        kept = np.array([cut.scores is not None for cut in self.cuts], dtype=bool)
-        rest = combined(self.cuts, np.where(kept, 0.0, -self.multipliers), self.n_channels)
-        scores = cut_scores(self.oracle, None, rest)
+        scores = np.zeros((self.oracle.n, self.n_channels))
         product = np.empty_like(scores)
         for a, cut in zip(self.multipliers, self.cuts, strict=True):
-            if cut.scores is not None and a > 0:
+            if a > 0 and cut.scores is not None:
                 scores -= np.multiply(cut.scores, a, out=product, dtype=np.float64)
         return scores
-
-    def keep_scores(self, cut: Cut, scores: np.ndarray) -> Cut:
-        """The cut with its scores at all points, if there is room for them."""
-        if sum(kept.scores is not None for kept in self.cuts) < self._room:
-            return replace(cut, scores=scores.astype(self._score_type))
-        if not self._warned:
-            self._warned = True
-            warnings.warn(
-                f"the scores of {self._room} cuts fill cache_size: those of further cuts are "
-                "computed anew for each cut, which is slow; raise cache_size",
-                stacklevel=2,
-            )
-        return cut
 
     def products(self, cut: Cut, scores: np.ndarray) -> np.ndarray:
         """``<g_k, g>`` of every cut k with a new one, float64, shape (len(cuts),)."""

@@ -27,9 +27,8 @@ class CutParameters(SoftMarginParameters, CachedKernelParameters):
     Parameters
     ----------
     cache_size
-        Bound on what "exact" and "linear" keep, MB: the scores of all points for each cut, and up
-        to half of it kernel rows of points that cuts are made of, if a tenth of all rows finds room
-        there. Cuts whose scores find no room have them computed anew for each cut, with a warning.
+        MB; "exact" and "linear" keep up to half of it in kernel rows of points that cuts are made
+        of, if a tenth of all rows finds room there.
     oracle : {"exact", "linear", "constant"}
         How a cut is found; see :class:`CuttingPlane`.
     n_samples : int >= 1
@@ -92,21 +91,20 @@ class CutParameters(SoftMarginParameters, CachedKernelParameters):
         mass: float,
     ) -> CutFinder:
         """A run before its first cut, for losses that have the weight C each, ``C mass`` in all."""
-        constant, n_bytes = self.oracle == "constant", int(self.cache_size * 2**20)
+        constant = self.oracle == "constant"
         if not constant:
             # Leave the oracle its part for kernel rows.
             all_rows = oracle.n**2 * oracle.dtype.itemsize
-            row_bytes = min(n_bytes // 2, all_rows)
+            row_bytes = min(int(self.cache_size * 2**20) // 2, all_rows)
             if row_bytes < _FEWEST_ROWS * all_rows or not oracle.kernel.evaluates:
                 row_bytes = 0
             oracle.set_aside(oracle.cache_bytes - row_bytes)
-            n_bytes -= row_bytes
         stopping = self.stopping
         if stopping == "auto":
             stopping = "violation" if constant else "relative"
         total = float(self.C) * mass
         channels, explicit = structure.n_channels, structure.n_explicit
-        working = WorkingSet(oracle, channels, explicit, total, int(self.max_idle), n_bytes)
+        working = WorkingSet(oracle, channels, explicit, total, int(self.max_idle))
         n_samples = oracle.n if self.oracle == "exact" else int(self.n_samples)
         return (ConstantTimeCuts if constant else FullPassCuts)(
             working, structure, examples, float(self.tol), stopping, rng, n_samples,
@@ -147,7 +145,7 @@ class CuttingPlane(WeightedSolver, SolverParameters, CutParameters):
     ("linear"), or t r^2 + r (r + 1) / 2 with t cuts in use ("constant"; t r^2 for a sample that
     makes no violated cut). Points drawn twice and points that violate nothing are not computed.
     "exact" and "linear" do not compute a kernel row again while it is cached. Memory: n numbers for
-    each cut in use, float32 if n is large, and cached rows, together up to ``cache_size``; with
+    each cut in use, float32 if n is large, and cached rows, up to half of ``cache_size``; with
     "constant" the entries of a sample, at most 256 MB. And the square of the number of cuts. An
     iteration is a cut. Returns the last w.
 

@@ -64,10 +64,6 @@ class Cone(ABC):
         """The least spectral value: the least of <x, p> over the base."""
         return float(self.decompose(p)[0].min())
 
-    def validate(self, A: Matrix) -> None:
-        """Raise ValueError if a row of A, shape (m, size), is no functional on the cone."""
-        return
-
 
 @dataclass(frozen=True)
 class Orthant(Cone):
@@ -161,18 +157,8 @@ class PositiveSemidefinite(Cone):
         matrix = p.reshape(self.n, self.n)
         return (matrix + matrix.T) / 2
 
-    def validate(self, A: Matrix) -> None:
-        matrices = as_dense(A).reshape(-1, self.n, self.n)
-        difference = np.abs(matrices - matrices.transpose(0, 2, 1))
-        if difference.max() > 1e-12 * np.abs(matrices).max():
-            row = int(difference.max(axis=(1, 2)).argmax())
-            raise ValueError(
-                f"row {row} of A is not symmetric on the positive semidefinite piece of order "
-                f"{self.n}; use (M + M') / 2"
-            )
-
     def lipschitz(self, A: Matrix) -> float:
-        # The extreme points are +-v v'; (v'A_k v)^2 <= v'A_k^2 v for every row A_k of A.
+        # The extreme points are +-v v'; |v'A_k v| <= ||A_k v|| for every row A_k of A.
         stacked = as_dense(A).reshape(-1, self.n)
         return math.sqrt(float(np.linalg.eigvalsh(matmul(stacked.T, stacked))[-1]))
 
@@ -210,10 +196,6 @@ class Product(Cone):
 
     def least(self, p: np.ndarray) -> float:
         return min(cone.least(p[at]) for cone, at in self.pieces)
-
-    def validate(self, A: Matrix) -> None:
-        for cone, at in self.pieces:
-            cone.validate(A[:, at])
 
     def lipschitz(self, A: Matrix) -> float:
         return max(cone.lipschitz(A[:, at]) for cone, at in self.pieces)

@@ -156,7 +156,7 @@ class FeasibilityProblem:
         ----------
         A : array-like or sparse matrix, shape (m, N)
             The map; its columns are split among the cones. A row of a positive semidefinite
-            piece is a symmetric matrix, row by row. Columns are not scaled.
+            piece is a matrix, row by row, and counts by its symmetric part. Columns are not scaled.
         cones : sequence of Cone
             Factors of a product, all with e as :class:`Orthant`, :class:`SecondOrder` and
             :class:`PositiveSemidefinite` state it; ``<e, x> = 1`` holds for the whole x.
@@ -164,7 +164,7 @@ class FeasibilityProblem:
         Raises
         ------
         ValueError
-            If sizes do not fit, A holds NaN or infinity, or a piece is not symmetric.
+            If sizes do not fit, or A holds NaN or infinity.
         """
         cones = tuple(cones)
         if not cones or not all(isinstance(cone, Cone) for cone in cones):
@@ -175,13 +175,11 @@ class FeasibilityProblem:
             A = sparse.csr_matrix(A, dtype=np.float64)
         else:
             A = np.ascontiguousarray(A, dtype=np.float64)
-        cone = Product(cones)
-        size = cone.size
+        size = Product(cones).size
         if A.ndim != 2 or A.shape[0] == 0 or A.shape[1] != size:
             raise ValueError(f"A must have shape (m, {size}) for these cones, got {A.shape}")
         if not np.isfinite(A.data if sparse.issparse(A) else A).all():
             raise ValueError("A contains NaN or infinity")
-        cone.validate(A)
         return cls("conic", A, None, cones)
 
     @cached_property

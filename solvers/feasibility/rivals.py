@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Generator, Iterator
+from inspect import signature
 from itertools import count
 from typing import ClassVar, Literal
 
@@ -27,6 +28,8 @@ from .spaces import Iterate, Space
 _REFRESH = 1000
 # The greatest eigenvalue is found from below, to this relative accuracy.
 _NORM_ACCURACY = 1e-3
+# Where a Krylov space ends, ARPACK goes on with a random vector, from SciPy 1.17 on of this seed.
+_SEED = {"rng": 0} if "rng" in signature(eigsh).parameters else {}
 
 
 @hyperparameters
@@ -405,7 +408,7 @@ def squared_norm_bound(space: Space) -> float:
     )
     start = np.random.default_rng(0).standard_normal(space.size)
     greatest = eigsh(
-        operator, k=1, v0=start, tol=_NORM_ACCURACY, return_eigenvectors=False, which="LA"
+        operator, k=1, v0=start, tol=_NORM_ACCURACY, return_eigenvectors=False, which="LA", **_SEED
     )
     return min(float(greatest[0]) * (1 + 10 * _NORM_ACCURACY), float(space.n))
 

@@ -150,23 +150,6 @@ def test_what_is_kept_changes_what_is_computed_and_nothing_else(
     np.testing.assert_allclose(scores[1], scores[0], rtol=0, atol=atol)
 
 
-@pytest.mark.parametrize("oracle", ["exact", "linear"])
-def test_scores_that_find_no_room_are_computed_anew(rbf_task, oracle):
-    task = rbf_task
-    params = {"oracle": oracle, "n_samples": 30, **EXACT, **task.params}
-    expected = CuttingPlane(**params).fit(task.X, task.y)
-    row = 8 * task.n / 2**20
-    with pytest.warns(UserWarning, match="the scores of 5 cuts fill cache_size") as caught:
-        solver = CuttingPlane(cache_size=5.5 * row, **params).fit(task.X, task.y)
-    assert len(caught) == 1
-    assert solver.n_iter_ == expected.n_iter_
-    np.testing.assert_allclose(
-        solver.decision_function(task.X), expected.decision_function(task.X), rtol=1e-6
-    )
-    assert solver.counters_.kernel_evals > expected.counters_.kernel_evals
-    assert solver.counters_.kernel_evals_computed <= solver.counters_.kernel_evals
-
-
 def test_parameters_are_those_of_an_equivalent_problem(rbf_task):
     task = rbf_task
     weights = np.random.default_rng(2).integers(0, 4, size=task.n)

@@ -182,6 +182,19 @@ def test_cones_have_the_value_that_weak_duality_brackets(cones, lift):
     assert check_certificate(problem, certified).valid
 
 
+def test_rows_of_matrices_count_by_their_symmetric_parts():
+    for lift, status in ((0.0, "margin_at_most_tol"), (3.0, "separable")):
+        cones = CONES["semidefinite"]
+        A = conic_data(cones, lift)
+        skew = np.random.default_rng(0).standard_normal((5, 4, 4))
+        skew -= skew.transpose(0, 2, 1)
+        problem = FeasibilityProblem.conic(A + skew.reshape(5, -1), cones)
+        result = MPCFP(tol=0.05).solve(problem)
+        assert result.status == status
+        for stated in (problem, FeasibilityProblem.conic(A, cones)):
+            assert check_certificate(stated, result).valid
+
+
 def test_one_positive_sum_over_two_bases_proves_nothing():
     # A'y has a positive and a negative entry for every y, and a positive sum for y > 0.
     cones = [Orthant(1), Orthant(1)]

@@ -214,6 +214,12 @@ def test_an_answer_at_a_limit_is_no_warning():
     assert gap.residual > 0.01
 
 
+def test_counts_do_not_depend_on_chance_where_a_gram_matrix_has_a_low_rank():
+    A = lap(1, 5, seed=0).A
+    fits = [ISNKPVN().solve(A.T @ A) for _ in range(8)]
+    assert len({fit.counters.matvecs for fit in fits}) == 1
+
+
 @pytest.mark.parametrize("scale", [0.1, 30.0, 1e8])
 @pytest.mark.parametrize("n", [1, 2, 300])
 def test_the_projection_onto_the_simplex_is_the_nearest_point(n, scale):

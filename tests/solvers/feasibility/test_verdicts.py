@@ -234,6 +234,29 @@ def test_a_correction_is_never_accepted_where_exact_arithmetic_says_no():
             assert not any(proves_inseparable(problem, x) for x in weights), seed
 
 
+def test_a_proof_holds_for_the_columns_before_they_were_rounded():
+    # y separates the columns A, but not as float32 stores them: all responses but one are < 0.
+    m, unit, rng = 14, float(np.finfo(np.float32).eps), np.random.default_rng(0)
+    y = np.full(m, m**-0.5)
+    across = rng.permuted(np.tile(np.repeat([1.0, -1.0], m // 2), (400, 1)), axis=1)
+    across += 1e-3 * rng.standard_normal(across.shape)
+    across -= across.mean(axis=1, keepdims=True)
+    across /= np.linalg.norm(across, axis=1, keepdims=True)
+    pair = np.stack([sign * across - 0.42 * unit * y for sign in (1, -1)]).astype(np.float32)
+    pair = pair[:, ((pair.astype(float) @ y) > -0.45 * unit).all(axis=0)][:, :55]
+    stored = np.column_stack((*pair.transpose(0, 2, 1), y)).astype(np.float32)
+    A = stored + 0.49 * np.spacing(np.abs(stored)).astype(float)
+    np.testing.assert_array_equal(A.astype(np.float32), stored)
+    assert (y @ A).min() > 0.05 * unit
+    responses = y @ stored.astype(float)
+    assert responses[:-1].max() < -0.2 * unit
+    x = np.append(np.ones(110), -responses[:-1].sum())
+    x /= x.sum()
+    exact = FeasibilityProblem.conic(stored.astype(float), [Orthant(111)])
+    assert proves_inseparable(exact, x)
+    assert not proves_inseparable(FeasibilityProblem.linear(stored), x)
+
+
 @pytest.mark.parametrize("wrap", [np.asarray, sparse.csc_matrix])
 @pytest.mark.parametrize("shape", [(3, 30), (20, 60)])
 def test_generated_problems_that_nothing_separates_are_proven_to_be(shape, wrap):
