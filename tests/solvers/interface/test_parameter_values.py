@@ -38,6 +38,7 @@ BAD_VALUES = {
     "history": [0.0, 0.5, "all"],
     "batch_size": [*WHOLE, "all", 41],
     "psi_scale": [0.0, -1.0, None],
+    "working_set": CHOICE,
     "constant_feature": [-1.0, np.inf, None],
     "max_idle": [0, 2.5, "all"],
 }

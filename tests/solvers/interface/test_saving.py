@@ -80,7 +80,7 @@ def test_labels_keep_their_type_and_features_their_names(points, tmp_path):
 def test_parameters_that_json_lacks_are_kept(points, tmp_path):
     X, y = points
     solvers = (
-        SMO(RBF(0.3), class_weight={1: 2.0, -1: 0.5}, dtype=np.float64, alpha0=np.full(40, 0.1)),
+        SMO(RBF(0.3), class_weight={1: 2.0, -1: 0.5}, dtype=np.float64),
         SMO("poly", C=np.float64(2.0), degree=np.int64(2), class_weight="balanced", gamma="auto"),
         Perceptron(output="voted", random_state=np.int32(4)),
     )
