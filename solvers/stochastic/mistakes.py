@@ -64,29 +64,29 @@ class Responses:
         """What the same strategy needs to continue."""
         return self.counts, self._kept, self.n_iter
 
-    def walk(self, draws: np.ndarray, scale: float) -> Iterator[tuple[int | None, float]]:
+    def walk(self, draws: np.ndarray, scale: float) -> Iterator[int | None]:
         """Count the mistakes among the draws, from stop to stop.
 
-        Yields the mistaken point (None without one), and the response there before it counts:
-        ``y_i sum_j count_j y_j k(x_j, x_i)``. A mistake is one of at most 0 or below ``scale``
-        times the draws done (Pegasos: a margin below 1, times lambda t).
+        Yields the mistaken point, None without one. A mistake is where the response ``y_i sum_j
+        count_j y_j k(x_j, x_i)`` is at most 0 or below ``scale`` times the draws done (Pegasos: a
+        margin below 1, times lambda t).
         """
         position = 0
         while position < len(draws):
             if self._on_demand:
                 stop, response = position, self._response(draws[position])
-                if response >= scale * self.n_iter and response > 0:
-                    response = np.nan
+                is_mistake = response < scale * self.n_iter or response <= 0
             else:
-                stop, response = _next_mistake(self._kept, draws, position, self.n_iter, scale)
-            self.n_iter += stop - position + 1
+                stop = _next_mistake(self._kept, draws, position, self.n_iter, scale)
+                is_mistake = stop < len(draws)
+            self.n_iter += min(stop, len(draws) - 1) - position + 1
             position = stop + 1
             mistaken = None
-            if not np.isnan(response):
+            if is_mistake:
                 mistaken = int(draws[stop])
                 self._add(mistaken, draws[position:], scale * (self.n_iter - 1))
                 self.counts[mistaken] += 1
-            yield mistaken, response
+            yield mistaken
 
     def _response(self, i: int) -> float:
         y, support = self._problem.y, self._kept[: self._n_support]
@@ -114,9 +114,9 @@ class Responses:
 
 @njit(error_model="numpy")
 def _next_mistake(responses, draws, position, done, scale):
-    """The next mistake and its response; the last draw and NaN if there is none."""
+    """The position of the next mistake; past the end if there is none."""
     for p in range(position, len(draws)):
         response = responses[draws[p]]
         if response < scale * (done + p - position) or response <= 0.0:
-            return p, response
-    return len(draws) - 1, np.nan
+            return p
+    return len(draws)

@@ -85,7 +85,7 @@ class Perceptron(MistakeParameters, Solver):
         for _ in range(self.max_epochs):
             draws = problem.rng.permutation(n)
             mistakes = 0
-            for i, _ in responses.walk(draws, 0.0):
+            for i in responses.walk(draws, 0.0):
                 t = responses.n_iter
                 if i is not None:
                     mistakes += 1
