@@ -5,18 +5,29 @@ from __future__ import annotations
 from ..interface.base import WeightedSolver
 from ..interface.declaration import hyperparameters
 from ..interface.monitor import Monitor
-from ..interface.parameters import SoftMarginParameters
+from ..interface.parameters import (
+    CachedKernelParameters,
+    SoftMarginParameters,
+    SolverParameters,
+    WarmStartParameters,
+)
 from ..interface.problem import Problem, Solution, SolveStatus
 from ..models import KernelExpansion
 from ..numeric.draws import draw_by_weight
-from ..numeric.validation import check_positive
+from ..numeric.validation import check_iteration_limit, check_positive
 from ..registration import register
-from .mistakes import MistakeParameters, Responses
+from .mistakes import Responses
 
 
 @register("svm")
 @hyperparameters
-class Pegasos(MistakeParameters, SoftMarginParameters, WeightedSolver):
+class Pegasos(
+    WeightedSolver,
+    SolverParameters,
+    WarmStartParameters,
+    SoftMarginParameters,
+    CachedKernelParameters,
+):
     """Soft-margin kernel SVM without bias by stochastic subgradient steps on the primal.
 
     Minimises ``lambda/2 ||w||^2`` plus the weighted mean of the hinge losses, with ``lambda = 1 /
@@ -32,19 +43,21 @@ class Pegasos(MistakeParameters, SoftMarginParameters, WeightedSolver):
 
     Notes
     -----
-    Kernel evaluations: n for each violation, or the number of support vectors in each iteration.
-    Memory: 2n numbers and the cache. Returns the last iterate.
+    Kernel evaluations: n for each violation. Memory: 2n numbers and the cache. Returns the last
+    iterate.
     """
 
     scalarization = "R"
 
+    max_epochs: int = 10
+
     def _check_parameters(self) -> None:
         check_positive("C", self.C)
-        super()._check_parameters()
+        check_iteration_limit(self.max_epochs)
 
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
         lam = 1.0 / (float(self.C) * problem.weights.sum())
-        responses = Responses(problem, self.strategy, problem.state)
+        responses = Responses(problem, problem.state)
 
         def snapshot() -> KernelExpansion:
             return problem.expansion(responses.counts * problem.y / (lam * responses.n_iter))

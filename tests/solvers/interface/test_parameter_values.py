@@ -17,7 +17,7 @@ BAD_VALUES = {
     **dict.fromkeys(["n_pairs", "n_samples", "n_components"], (*WHOLE, None)),
     **dict.fromkeys(["max_rounds", "max_inner", "patience"], WHOLE),
     **dict.fromkeys(["max_epochs", "max_iter", "budget"], (*WHOLE, "ten", True)),
-    **dict.fromkeys(["sampling", "schedule", "strategy", "pairing", "pick"], CHOICE),
+    **dict.fromkeys(["sampling", "schedule", "pairing", "pick"], CHOICE),
     **dict.fromkeys(["start", "stop", "maintenance", "selection", "oracle", "order"], CHOICE),
     **dict.fromkeys(["output", "stopping", "regularizer", "inner", "offset", "kernel"], CHOICE),
     **dict.fromkeys(["record_objectives", "shrinking", "projection"], YES_OR_NO),
