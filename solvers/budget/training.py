@@ -51,7 +51,7 @@ from ..numeric.validation import (
 )
 from ..registration import register
 from .epochs import EpochRecord, budget_objectives
-from .maintenance import PAIRINGS, PROJECTION, Maintenance, maintain, strategy_of
+from .maintenance import MERGING, PAIRINGS, PROJECTION, STRATEGIES, maintain, rule_of
 from .merging import SAME_LABEL
 from .model import (
     COUNTS,
@@ -180,9 +180,12 @@ class BudgetSolver(
         Type of points and kernel entries. Sums are float64.
     budget : int >= 1
         The most points that the model may have after any iteration.
-    maintenance : str or Maintenance
-        What keeps to the budget: "merge" (only for "rbf"), "project", "remove", a name of
-        ``budget.STRATEGIES``, or one of ``Merging``, ``Projection``, ``Removal``.
+    maintenance : str
+        What becomes of the point with the least ``||beta phi(z)||`` when there is one too many.
+        "merge": it and its best partner become one point (only for "rbf"), on the line through both
+        where w moves least in feature space, by a table; "merge-golden" and "merge-golden-precise":
+        the same by golden section search, to 0.01 and 1e-10. "project": the others take over what
+        they can of it, time and memory quadratic in the budget. "remove": it is dropped.
     pairing : {"label", "any", "sign"}
         Which points may be merged: those of the same label, any two, or those whose coefficients
         have the same sign. See docs/budget.md. Projection and removal do not read it.
@@ -206,7 +209,7 @@ class BudgetSolver(
     supports_callable_kernel: ClassVar[bool] = False
 
     budget: int = 500
-    maintenance: str | Maintenance = "merge"
+    maintenance: str = "merge"
     pairing: str = "sign"
     order: str = "permutation"
     max_epochs: int = 20
@@ -217,7 +220,7 @@ class BudgetSolver(
     def _check_parameters(self) -> None:
         check_positive("C", self.C)
         check_whole("budget", self.budget, at_least=1)
-        strategy_of(self.maintenance)
+        check_one_of("maintenance", self.maintenance, tuple(STRATEGIES))
         check_one_of("pairing", self.pairing, tuple(PAIRINGS))
         check_one_of("order", self.order, ("permutation", "iid"))
         check_iteration_limit(self.max_epochs)
@@ -225,21 +228,20 @@ class BudgetSolver(
 
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
         kernel, n = problem.kernel, problem.n
-        strategy = strategy_of(self.maintenance)
+        rule = rule_of(self.maintenance, self.pairing)
         # With room for all points no maintenance ever happens.
-        if strategy.gaussian_only and not isinstance(kernel, RBF) and self.budget < n:
+        if rule.kind == MERGING and not isinstance(kernel, RBF) and self.budget < n:
             raise ValueError(
                 f"merging needs the rbf kernel, got {kernel.name}: set maintenance='project' or "
                 f"'remove', or a budget of all {n} points"
             )
-        rule = strategy.rule(self.pairing)
         training = TrainingPoints(kernel, problem.X, np.dtype(self.dtype).name)
         problem.counters.charge(len(training.squares), len(training.squares))
         model = empty_state(
             problem.X.shape[1],
             min(int(self.budget), n),
             training.dtype,
-            gram=strategy.keeps_gram,
+            gram=rule.kind == PROJECTION,
             labels=rule.pairing == SAME_LABEL,
         )
         model, n_iter, duals = problem.state or (model, 0, np.zeros(n))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -33,17 +32,16 @@ def training_points(
     estimator: Any, X: Any, y: Any = "no_validation", *, accept_sparse: bool = True, **checks: Any
 ) -> tuple[Matrix, Any]:
     """X as solvers want it (C order, or canonical CSR; finite), and y or None."""
-    with _columns_named(X):
-        checked = validate_data(
-            estimator,
-            X,
-            y,
-            accept_sparse="csr" if accept_sparse else False,
-            dtype=_FLOATS,
-            order="C",
-            ensure_all_finite=False,
-            **checks,
-        )
+    checked = validate_data(
+        estimator,
+        X,
+        y,
+        accept_sparse="csr" if accept_sparse else False,
+        dtype=_FLOATS,
+        order="C",
+        ensure_all_finite=False,
+        **checks,
+    )
     X, y = checked if isinstance(checked, tuple) else (checked, None)
     check_finite(X)
     return canonical(X) if sparse.issparse(X) else X, y
@@ -52,31 +50,7 @@ def training_points(
 def new_points(estimator: Any, X: Any) -> Matrix:
     """Points to predict, checked against those that the estimator was fitted to."""
     check_is_fitted(estimator)
-    with _columns_named(X):
-        return validate_data(estimator, X, reset=False, accept_sparse="csr", dtype=_FLOATS)
-
-
-@contextmanager
-def _columns_named(X: Any) -> Iterator[None]:
-    """Say which column of X holds no numbers, where scikit-learn only says which value is none."""
-    try:
-        yield
-    except (TypeError, ValueError) as error:
-        # Names that differ from those of the fit are the first thing to tell.
-        if "feature names" in str(error) or sparse.issparse(X) or np.ndim(X) != 2:
-            raise
-        columns = np.asarray(X, dtype=object).T
-        for name, column in zip(getattr(X, "columns", range(len(columns))), columns, strict=True):
-            if not any(isinstance(value, str) or hasattr(value, "isoformat") for value in column):
-                continue
-            try:
-                column.astype(np.float64)
-            except (TypeError, ValueError) as reason:
-                raise ValueError(
-                    f"column {name!r} holds no numbers ({reason}): encode it as numbers, for "
-                    "example with sklearn.preprocessing.OneHotEncoder"
-                ) from None
-        raise
+    return validate_data(estimator, X, reset=False, accept_sparse="csr", dtype=_FLOATS)
 
 
 def check_finite(X: Matrix) -> None:

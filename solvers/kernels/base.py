@@ -12,7 +12,7 @@ import numpy as np
 import scipy
 
 from ..numeric.matrices import Matrix, better_dense, scratch
-from .parameters import Parameter
+from .parameters import Resolve
 
 # OpenBLAS has kernels of another order for up to 10^6 multiplications; with so many numbers in the
 # points two rows are more already.
@@ -106,12 +106,12 @@ class Kernel(ABC):
     by_products: ClassVar[bool] = False
 
     @classmethod
-    def parameters(cls) -> dict[str, Parameter]:
+    def parameters(cls) -> dict[str, Resolve]:
         """The parameters by name."""
         return {
-            item.name: item.metadata["parameter"]
+            item.name: item.metadata["resolve"]
             for item in fields(cls)  # type: ignore[arg-type]
-            if "parameter" in item.metadata
+            if "resolve" in item.metadata
         }
 
     @classmethod
@@ -128,9 +128,7 @@ class Kernel(ABC):
             if name not in declared:
                 having = ", ".join(declared) or "no parameters"
                 raise ValueError(f"the {cls.name} kernel has no {name}; it has {having}")
-        return cls(
-            **{name: declared[name].resolved(name, values[name], X, weights) for name in values}
-        )
+        return cls(**{name: declared[name](name, values[name], X, weights) for name in values})
 
     @abstractmethod
     def prepare(self, X: Matrix, dtype: Any, like: Points | None = None) -> Points:

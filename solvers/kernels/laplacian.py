@@ -14,7 +14,7 @@ from ..numeric.matrices import Matrix, as_dense, stored
 from ..numeric.threads import in_parts
 from ..registration import register_kernel
 from .base import Kernel, Points, check_range, kept_dense, placed, rounding_unit
-from .parameters import Width, parameter
+from .parameters import parameter, width
 
 
 @register_kernel("laplacian")
@@ -33,7 +33,7 @@ class Laplacian(Kernel):
     words = "Laplacian kernel"
     unit_diagonal = True
 
-    gamma: float = parameter(Width(), default=1.0)
+    gamma: float = parameter(width, default=1.0)
 
     def prepare(self, X: Matrix, dtype: Any, like: Points | None = None) -> Points:
         values = stored(X, dtype, dense=kept_dense(X, dtype, like))

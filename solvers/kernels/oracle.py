@@ -358,19 +358,6 @@ class KernelOracle:
     def _exact_points(self, index: np.ndarray) -> Points:
         return self.kernel.prepare(self._X[index], "float64")
 
-    def against(self, Z: Matrix, columns: Index | None = None) -> np.ndarray:
-        """k(z, x_j) for other points z and j in the columns (None: all), a fresh array.
-
-        For a precomputed kernel Z has a column for each of the n training points.
-        """
-        Z = self.kernel.prepare(Z, self.dtype, like=self.points)
-        points = self.points
-        if columns is not None:
-            points = points.take(np.asarray(columns, dtype=np.int64))
-        entries = len(Z) * len(points)
-        self.charge(entries, entries if self.kernel.evaluates else 0)
-        return self.kernel.block(Z, points)
-
     def charge(self, kernel_evals: int, computed: int) -> None:
         """Count entries: those that were asked for, and those that were computed."""
         self.counters.charge(kernel_evals, computed)

@@ -1,10 +1,10 @@
-"""The parameters of kernels: which values each takes."""
+"""The parameters of kernels: which values each takes, and what the kernel stores for them."""
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import field
 from numbers import Real
 from typing import Any
 
@@ -13,57 +13,41 @@ import numpy as np
 from ..numeric.matrices import Matrix, variance
 from ..numeric.validation import check_whole
 
-
-@dataclass(frozen=True)
-class Parameter(ABC):
-    """What a kernel says of one of its parameters."""
-
-    @abstractmethod
-    def resolved(self, name: str, value: Any, X: Any = None, weights: Any = None) -> Any:
-        """The value as the kernel stores it."""
+#: Takes a parameter's name and value, the training points and how often each counts (None if they
+#: are unknown); returns what the kernel stores, or raises ValueError.
+Resolve = Callable[[str, Any, Matrix | None, np.ndarray | None], Any]
 
 
-@dataclass(frozen=True)
-class Width(Parameter):
+def parameter(resolve: Resolve, *, default: Any) -> Any:
+    """Declare a parameter as a field of a kernel's dataclass, with one of the functions below."""
+    return field(default=default, metadata={"resolve": resolve})
+
+
+def width(name: str, value: Any, X: Matrix | None, weights: np.ndarray | None) -> float:
     """A number > 0, or "scale" or "auto": 1 / (n_features * X.var()) or 1 / n_features.
 
     The variance counts each point as often as its sample weight says; class weights do not enter.
     """
-
-    def resolved(self, name: str, value: Any, X: Any = None, weights: Any = None) -> float:
-        if isinstance(value, str) and value in ("scale", "auto"):
-            if X is None:
-                raise ValueError(f"{name}={value!r} needs the training points")
-            return 1.0 / X.shape[1] if value == "auto" else _scale(name, X, weights)
-        if not (_is_finite(value) and value > 0):
-            raise ValueError(f"{name} must be a number > 0, 'scale' or 'auto', got {value!r}")
-        return float(value)
+    if isinstance(value, str) and value in ("scale", "auto"):
+        if X is None:
+            raise ValueError(f"{name}={value!r} needs the training points")
+        return 1.0 / X.shape[1] if value == "auto" else _scale(name, X, weights)
+    if not (_is_finite(value) and value > 0):
+        raise ValueError(f"{name} must be a number > 0, 'scale' or 'auto', got {value!r}")
+    return float(value)
 
 
-@dataclass(frozen=True)
-class WholeNumber(Parameter):
-    """A whole number >= ``at_least``."""
-
-    at_least: int = 0
-
-    def resolved(self, name: str, value: Any, X: Any = None, weights: Any = None) -> int:
-        check_whole(name, value, at_least=self.at_least)
-        return int(value)
+def count(name: str, value: Any, X: Matrix | None, weights: np.ndarray | None) -> int:
+    """A whole number >= 1."""
+    check_whole(name, value, at_least=1)
+    return int(value)
 
 
-@dataclass(frozen=True)
-class FiniteNumber(Parameter):
+def finite(name: str, value: Any, X: Matrix | None, weights: np.ndarray | None) -> float:
     """A finite number."""
-
-    def resolved(self, name: str, value: Any, X: Any = None, weights: Any = None) -> float:
-        if not _is_finite(value):
-            raise ValueError(f"{name} must be a finite number, got {value!r}")
-        return float(value)
-
-
-def parameter(kind: Parameter, *, default: Any) -> Any:
-    """Declare a parameter as a field of a kernel's dataclass."""
-    return field(default=default, metadata={"parameter": kind})
+    if not _is_finite(value):
+        raise ValueError(f"{name} must be a finite number, got {value!r}")
+    return float(value)
 
 
 def _is_finite(value: Any) -> bool:

@@ -21,7 +21,7 @@ from .base import (
     products_are_steady,
     rounding_unit,
 )
-from .parameters import FiniteNumber, WholeNumber, Width, parameter
+from .parameters import count, finite, parameter, width
 
 # Points are turned into float64 so many at a time.
 _ROWS = 1024
@@ -97,9 +97,9 @@ class Polynomial(ProductKernel):
 
     words = "polynomial kernel"
 
-    degree: int = parameter(WholeNumber(at_least=1), default=3)
-    gamma: float = parameter(Width(), default=1.0)
-    coef0: float = parameter(FiniteNumber(), default=0.0)
+    degree: int = parameter(count, default=3)
+    gamma: float = parameter(width, default=1.0)
+    coef0: float = parameter(finite, default=0.0)
 
     def entry_noise(self, points: Points, dtype: str = "float32") -> float:
         # The power passes the error of the inner product on by its derivative.

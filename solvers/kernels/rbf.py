@@ -31,7 +31,7 @@ from .base import (
     rounding_unit,
     row_blocks,
 )
-from .parameters import Width, parameter
+from .parameters import parameter, width
 
 # Sparse points are made dense in chunks of so many numbers.
 _CHUNK = 2**16
@@ -53,7 +53,7 @@ class RBF(Kernel):
     unit_diagonal = True
     by_products = True
 
-    gamma: float = parameter(Width(), default=1.0)
+    gamma: float = parameter(width, default=1.0)
 
     def prepare(self, X: Matrix, dtype: Any, like: Points | None = None) -> Points:
         # Scaled points need no factor per entry, and keep extreme units of length in range.

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..numeric.compiling import ZERO, njit
-from ..numeric.water_level import lowest, water_level
+from ..numeric.compiling import njit
+from ..numeric.water_level import water_level
 from .two_basins import fill
 
 #: What changes from one iteration to the next.
@@ -27,14 +27,10 @@ class State(NamedTuple):
 
     signs: np.ndarray  # float32, shape (n,): The labels
     diag: np.ndarray  # float64, shape (n,)
-    train: np.ndarray  # int64, shape (n_train,): The points that are not held out
-    positive: np.ndarray  # bool, shape (n_train,)
+    positive: np.ndarray  # bool, shape (n,)
     volume: float
-    strict: bool  # Whether a single basin covers what lies under the level alone
-    burn_in: int
     responses: np.ndarray  # float64, shape (n,): c_j = y_j <w, Phi_j>
     response_sum: np.ndarray
-    heights: np.ndarray  # float64, shape (n_train,): A buffer for those of the training points
     alpha: np.ndarray  # float64, shape (n,)
     alpha_sum: np.ndarray
     progress: np.void  # record: See :data:`PROGRESS`
@@ -55,18 +51,11 @@ def iterate(state, basins, candidates, taken, rows, slots, radius, fast, drawn, 
     that iteration stand in ``drawn``, and the next call may begin with them (``is_drawn``). Returns
     how many were done, and the stream that has run out of candidates, or -1.
     """
-    heights = state.responses
     for t in range(len(drawn)):
         if not (is_drawn and t == 0):
-            if len(state.train) < len(state.responses):
-                heights = state.heights
-                for p in range(len(heights)):
-                    heights[p] = state.responses[state.train[p]]
-            short = _draw(state, basins, heights, candidates, taken, drawn[t])
+            short = _draw(state, basins, candidates, taken, drawn[t])
             if short >= 0:
                 return t, short
-            for s in range(len(candidates)):
-                drawn[t, s] = state.train[drawn[t, s]]
         for i in drawn[t]:
             if slots[i] < 0:
                 return t, -1
@@ -81,22 +70,18 @@ def iterate(state, basins, candidates, taken, rows, slots, radius, fast, drawn, 
 
 
 @njit(error_model="numpy")
-def _draw(state, basins, heights, candidates, taken, drawn):
+def _draw(state, basins, candidates, taken, drawn):
     """A covered point of each stream into ``drawn`` (lines 5 and 6).
 
     By rejection sampling: uniform candidates are passed over until one is covered. At a tie for the
     k-th place of a class the first in the order of the points is covered. Returns the stream that
     has run out of candidates, or -1; then those before are rejected for good.
     """
-    positive = state.positive
+    heights, positive = state.responses, state.positive
     end_up = end_down = len(heights)
     # What None excludes is not compiled.
     if basins is None:
-        up = state.progress.level = water_level(heights, state.volume, state.progress.level)
-        if state.strict:
-            # With nothing below the level it is the lowest height: then those at that height.
-            up = max(np.nextafter(up, -np.inf), lowest(heights, ZERO))
-        down = up
+        up = down = state.progress.level = water_level(heights, state.volume, state.progress.level)
     else:
         fill(basins, heights)
         standing = basins.standing
@@ -160,23 +145,22 @@ def _move(state, drawn, rows, slots, step):
     factor = 1.0 / np.sqrt(grown) if grown > 1 else 1.0
     progress.squared_norm = min(grown, 1.0)
     progress.n_iter += 1
-    counted = 1.0 if progress.n_iter > state.burn_in else 0.0
     if len(drawn) > 1:
         for k in range(len(responses)):
             moved = signed * row[k] + other_signed * other[k]
             responses[k] = factor * (responses[k] + signs[k] * moved)
-            response_sum[k] += counted * responses[k]
+            response_sum[k] += responses[k]
     else:
         for k in range(len(responses)):
             responses[k] = factor * (responses[k] + signs[k] * (signed * row[k]))
-            response_sum[k] += counted * responses[k]
+            response_sum[k] += responses[k]
     alpha, alpha_sum = state.alpha, state.alpha_sum
     for k in drawn:
         alpha[k] += share  # line 7
         _count_draw(state, k, rows[slots[k]])
     for k in range(len(alpha)):
         alpha[k] *= factor
-        alpha_sum[k] += counted * alpha[k]  # line 13
+        alpha_sum[k] += alpha[k]  # line 13
 
 
 @njit(error_model="numpy")

@@ -14,7 +14,7 @@ from ..interface.monitor import Monitor
 from ..interface.parameters import CachedKernelParameters, SolverParameters
 from ..interface.problem import Problem, Solution, SolveStatus
 from ..models import KernelExpansion
-from ..numeric.validation import check_iteration_limit, check_one_of, check_positive, check_whole
+from ..numeric.validation import check_iteration_limit, check_one_of, check_positive
 from ..numeric.water_level import water_level
 from ..registration import register
 from .iterations import PROGRESS, State, iterate
@@ -46,9 +46,9 @@ class SBP(Solver, SolverParameters, CachedKernelParameters):
     If several b are optimal it is the middle one (``two_basin_level``), and it is that of the
     average w: the b of the iterations are not averaged.
 
-    Deviations from the paper: points exactly at the level may be drawn (the printed strict
-    inequality leaves no point at ``nu = 0``; see ``ties``); with bias a step draws a pair, 2n
-    evaluations, where the paper draws one point (``sampling="single"``); ||w||^2 is
+    Deviations from the paper: points exactly at the level may be drawn, as its text says (the
+    strict inequality of its Algorithm 1 leaves no point at ``nu = 0``); with bias a step draws a
+    pair, 2n evaluations, where the paper draws one point (``sampling="single"``); ||w||^2 is
     ``sum_i alpha_i c_i`` (the square is missing in print); the level is found by Newton's method
     from the level before, with selection as the fallback; the two basins are reduced to one of
     rank-wise sums, instead of Algorithm 3 (whose directions are printed with two signs).
@@ -60,16 +60,9 @@ class SBP(Solver, SolverParameters, CachedKernelParameters):
         1e-2, depending on the data.
     fit_intercept
         Fit an unregularised bias.
-    ties : {"le", "lt"}
-        Without bias: draw among the points at or under the level (the paper's text), or strictly
-        under it (its Algorithm 1) unless there are none. With bias k is a number of points, and
-        the first in the order of the data are taken at a tie.
     sampling : {"pair", "single"}
         With bias: draw one covered point of each class in an iteration, or one in all. One costs
         half as much and has twice the variance.
-    burn_in : int >= 0
-        The first iterations, which the average leaves out. The paper averages all; perhaps it is
-        the T_0 that Algorithm 1 declares and does not use.
     schedule : {"fast", "paper"}
         "paper": independent draws, steps of ``1 / (r sqrt(t))`` with ``r = max_i ||Phi_i||``, the
         average of all iterates. "fast", which no theorem of the paper covers: draws without
@@ -80,20 +73,12 @@ class SBP(Solver, SolverParameters, CachedKernelParameters):
         quarters of the iterates (suffix averaging, [RSS12]_). After ten epochs it is 1.2 to fifty
         times nearer to the optimum than the paper's.
     tol : float >= 0
-        Stop at a check when the certified gap of f is at most ``tol`` times its upper bound; 0
+        Stop after an epoch when the certified gap of f is at most ``tol`` times its upper bound; 0
         runs all epochs.
-    validation_fraction : float in [0, 1)
-        Hold out this part of each class, and stop when the error on it stabilises (as the paper
-        advises): when ``patience`` checks in a row have found no error below all before. The
-        problem is that of the other points; n, nu and the epochs are theirs.
-    patience : int >= 1
-        Checks of the held-out error without a new lowest one.
-    check_every : float > 0
-        Epochs between two checks of ``tol`` and of the held-out error.
     max_epochs : int >= 1
         Stop after this many epochs of n iterations.
     random_state
-        Seeds the held-out part and the draws.
+        Seeds the draws.
 
     Attributes
     ----------
@@ -102,15 +87,12 @@ class SBP(Solver, SolverParameters, CachedKernelParameters):
     certificate_ : float
         Upper bound of f, hence of 1 / ||w*||: the minimax bound ``sqrt(p' Q p) + n nu max p`` at
         the frequencies p of the draws. Infinite if a class that needs draws has none.
-    validation_errors_ : ndarray of float64, shape (n_checks,), or None
-        The error on the held-out points at each check; None if none are held out.
 
     Notes
     -----
-    Kernel evaluations: n in each iteration, with bias 2n (n with ``sampling="single"``); n is the
-    number of all points, since the responses of the held-out ones are kept as well. n more, once,
-    for the diagonal that the step sizes need, unless all k(x, x) are 1 for sure. Time O(n) beside
-    them. Memory: 7n numbers, 12n with bias, 4n more with the fast schedule, and the cache.
+    Kernel evaluations: n in each iteration, with bias 2n (n with ``sampling="single"``); n more,
+    once, for the diagonal that the step sizes need, unless all k(x, x) are 1 for sure. Time O(n)
+    beside them. Memory: 7n numbers, 12n with bias, 4n more with the fast schedule, and the cache.
     Returns the average of the iterates, divided by its level so that the margin is 1; if
     ``margin_`` is not positive it is left as it is.
     """
@@ -119,44 +101,24 @@ class SBP(Solver, SolverParameters, CachedKernelParameters):
     scalarization = "S"
 
     nu: float = 0.01
-    ties: str = "le"
     sampling: str = "pair"
-    burn_in: int = 0
     schedule: str = "fast"
     tol: float = 0.0
-    validation_fraction: float = 0.0
-    patience: int = 5
-    check_every: float = 1.0
     max_epochs: int = 10
 
     def _check_parameters(self) -> None:
         check_positive("nu", self.nu, zero=True)
-        check_one_of("ties", self.ties, ("le", "lt"))
         check_one_of("sampling", self.sampling, ("pair", "single"))
-        check_whole("burn_in", self.burn_in, at_least=0)
         check_one_of("schedule", self.schedule, ("paper", "fast"))
-        check_positive("validation_fraction", self.validation_fraction, zero=True)
-        if self.validation_fraction >= 1:
-            raise ValueError(
-                f"validation_fraction must be below 1, got {self.validation_fraction!r}"
-            )
-        check_whole("patience", self.patience, at_least=1)
-        check_positive("check_every", self.check_every)
         check_iteration_limit(self.max_epochs)
 
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
         run = _Run(problem, self)
-        n_train, limit = len(run.train), self.max_epochs * len(run.train)
-        if self.burn_in >= limit:
-            raise ValueError(
-                f"burn_in={self.burn_in} leaves none of the {limit} iterations to average: make "
-                "it smaller"
-            )
-        check_every = max(1, round(self.check_every * n_train))
+        n, limit = problem.n, self.max_epochs * problem.n
         status: SolveStatus = "budget"
         t = 0
         while t < limit:
-            ahead = min(limit - t, check_every - t % check_every, run.until_keeping())
+            ahead = min(n - t % n, run.until_keeping())
             evals = min(_MOST_ENTRIES, max(1.0, monitor.next_checkpoint - problem.kernel_evals))
             ahead = int(min(ahead, math.ceil(evals / run.evals)))
             run.advance(ahead, limit - t)
@@ -164,13 +126,13 @@ class SBP(Solver, SolverParameters, CachedKernelParameters):
             if monitor.due(problem.kernel_evals) and monitor.record(t, run.model):
                 status = "stopped"
                 break
-            if t % check_every == 0 and run.is_done():
+            if t % n == 0 and self.tol > 0 and run.gap() <= self.tol:
                 status = "converged"
                 break
         self.margin_ = run.average().level
         self.certificate_ = run.bound()
-        self.validation_errors_ = np.array(run.errors) if self.validation_fraction > 0 else None
-        return Solution(run.model(), t, status, run.shortfall())
+        achieved = f"the certified gap is {run.gap():.3g} of its upper bound"
+        return Solution(run.model(), t, status, short_of(achieved, self.tol))
 
 
 class _Stream:
@@ -206,10 +168,9 @@ class _Stream:
 
 
 class _Average(NamedTuple):
-    """alpha and responses of the average w, f(w), the bias there, and a draw's mean response."""
+    """alpha of the average w, f(w), the bias there, and a draw's mean response."""
 
     alpha: np.ndarray
-    responses: np.ndarray
     level: float
     bias: float
     under_water: float
@@ -219,33 +180,27 @@ class _Run:
     """One run on one problem: the iterates, the draws, and the rules that end it."""
 
     def __init__(self, problem: Problem, solver: SBP) -> None:
-        self.problem, self.solver = problem, solver
+        self.problem = problem
         y, n = problem.y, problem.n
-        self.train = hold_out(y, solver.validation_fraction, problem.rng)
-        self.held_out = np.setdiff1d(np.arange(n), self.train, assume_unique=True)
         diag = problem.oracle.diag()
         if not diag.max() > 0:
             raise ValueError("every k(x, x) is 0: there is no direction to move in")
         self.radius = float(np.sqrt(diag.max()))  # SBP12 Algorithm 1 line 1: eta_0 is 1 / radius
-        self.volume = len(self.train) * float(solver.nu)
+        self.volume = n * float(solver.nu)
         self.fast = solver.schedule == "fast"
         with_bias = bool(solver.fit_intercept)
         pairs = with_bias and solver.sampling == "pair"
+        positive = y > 0
         # With single draws for two classes their frequencies are looked at class by class.
-        groups = ((y > 0) & (with_bias and not pairs)).astype(np.int64)
+        groups = (positive & (with_bias and not pairs)).astype(np.int64)
         n_groups = int(groups.max()) + 1
-        positive = y[self.train] > 0
         self.state = State(
             signs=y.astype(np.float32),
             diag=diag,
-            train=self.train,
             positive=positive,
             volume=self.volume,
-            strict=solver.ties == "lt",
-            burn_in=solver.burn_in,
             responses=np.zeros(n),
             response_sum=np.zeros(n),
-            heights=np.empty(len(self.train)),
             alpha=np.zeros(n),
             alpha_sum=np.zeros(n),
             progress=np.zeros(1, dtype=PROGRESS)[0],
@@ -258,7 +213,7 @@ class _Run:
         self.basins = basin_state(positive, self.volume) if with_bias else None
         # With bias one covered point of each class is drawn, or one of either, uniform among the k
         # of each: the least favourable distribution of SBP12 eq. 3.9 has the same mass on both.
-        members, rngs = [np.arange(len(positive))], [problem.rng]
+        members, rngs = [np.arange(n)], [problem.rng]
         if pairs:
             members = [np.flatnonzero(positive), np.flatnonzero(~positive)]
             # Each has its own generator: looking ahead in one changes nothing in the other.
@@ -268,16 +223,14 @@ class _Run:
         self.evals = len(self.streams) * n  # Of an iteration
         # How many iterates the sums of the last two powers of 2 hold, and these sums.
         self._left_out = self._next_left_out = (0, np.zeros(n), np.zeros(n))
-        self.errors: list[float] = []
 
     @property
-    def _n_counted(self) -> int:
-        """Iterates that the sums hold; not positive within the burn-in."""
-        return int(self.state.progress["n_iter"]) - self.state.burn_in
+    def _n_iter(self) -> int:
+        return int(self.state.progress["n_iter"])
 
     def until_keeping(self) -> float:
         """Iterations to the next one after which the sums are to be kept."""
-        return 2 ** max(self._n_counted, 0).bit_length() - self._n_counted if self.fast else np.inf
+        return 2 ** self._n_iter.bit_length() - self._n_iter if self.fast else np.inf
 
     def advance(self, n_iterations: int, left: int) -> None:
         """So many iterations; rows that are not stored are fetched for one iteration at a time."""
@@ -294,10 +247,9 @@ class _Run:
                 fetched = self._fetched(drawn[done], left - done - 1)
                 self._run_compiled(drawn[done : done + 1], *fetched, is_drawn=True)
                 done += 1
-        n_counted = self._n_counted
-        if self.fast and n_counted > 0 and n_counted.bit_count() == 1:
+        if self.fast and self._n_iter.bit_count() == 1:
             sums = self.state.alpha_sum.copy(), self.state.response_sum.copy()
-            self._left_out, self._next_left_out = self._next_left_out, (n_counted, *sums)
+            self._left_out, self._next_left_out = self._next_left_out, (self._n_iter, *sums)
             self.state.progress["concavity"] = max(self.average().under_water, 0.0)
 
     def _run_compiled(
@@ -318,20 +270,19 @@ class _Run:
 
         def upcoming(count: int) -> np.ndarray:
             """The points that the next draws would take if the water did not move."""
-            heights = self.state.responses[self.train]
             top = self.state.progress["level"]
             if self.basins is not None:
                 standing = self.basins.standing
                 top = np.where(
                     self.state.positive, standing["last_positive"], standing["last_negative"]
                 )
-            covered, kept = heights <= top, []
+            covered, kept = self.state.responses <= top, []
             for stream in self.streams:
                 candidates = stream.upcoming(count // len(self.streams))
                 kept.append(candidates[covered[candidates]][:left])
             turns = np.concatenate([np.arange(len(points)) for points in kept])
             ordered = np.concatenate(kept)[np.argsort(turns, kind="stable")]
-            return np.append(drawn, self.train[ordered])
+            return np.append(drawn, ordered)
 
         rows = np.stack([self.problem.oracle.row_ahead(int(i), upcoming) for i in drawn])
         rows.flags.writeable = False
@@ -340,31 +291,25 @@ class _Run:
         return rows, slots
 
     def average(self) -> _Average:
-        """The average w (line 13); the last one as long as nothing is to be averaged.
+        """The average w (line 13).
 
         With the fast schedule the first 2^(k-1) of at least 2^k and fewer than 2^(k+1) iterates are
         left out: a quarter to a half.
         """
-        n_counted = self._n_counted
-        alpha, responses = self.state.alpha_sum, self.state.response_sum
-        if n_counted <= 0:
-            alpha, responses = self.state.alpha.copy(), self.state.responses.copy()
-        elif not self.fast:
-            alpha, responses = alpha / n_counted, responses / n_counted
-        else:
+        n_averaged, alpha, responses = self._n_iter, self.state.alpha_sum, self.state.response_sum
+        if self.fast:
             n_left_out, alpha_before, responses_before = self._left_out
-            n_counted -= n_left_out
+            n_averaged -= n_left_out
             # A point drawn no more has no part in the difference of its sums but rounding.
-            alpha = np.maximum(alpha - alpha_before, 0.0) / n_counted
-            responses = (responses - responses_before) / n_counted
-        heights = responses[self.train]
+            alpha, responses = np.maximum(alpha - alpha_before, 0.0), responses - responses_before
+        alpha, heights = alpha / n_averaged, responses / n_averaged
         if self.basins is None:
             level = float(water_level(heights, self.volume, 0.0))
-            return _Average(alpha, responses, level, 0.0, float(heights[heights <= level].mean()))
+            return _Average(alpha, level, 0.0, float(heights[heights <= level].mean()))
         positive = self.state.positive
         levels = two_basin_level(heights[positive], heights[~positive], self.volume)
         under_water = levels.level - self.volume / (2 * levels.rank)
-        return _Average(alpha, responses, levels.level, levels.bias, under_water)
+        return _Average(alpha, levels.level, levels.bias, under_water)
 
     def model(self) -> KernelExpansion:
         """The average w and its bias, divided by the level (SBP12 Algorithm 1 line 14)."""
@@ -389,58 +334,7 @@ class _Run:
         rounding = noise if math.isfinite(noise) else 0.0
         return float(np.sqrt(max(squared_norm, 0.0) + rounding)) + self.volume * largest
 
-    def is_done(self) -> bool:
-        """Whether a rule ends the run; notes the error on the held-out points."""
-        tol = float(self.solver.tol)
-        stable = False
-        if self.solver.validation_fraction > 0:
-            average, y = self.average(), self.problem.y[self.held_out]
-            predicted_positive = y * average.responses[self.held_out] + average.bias > 0
-            self.errors.append(float(np.mean(predicted_positive != (y > 0))))
-            stable = self._since_lowest() >= self.solver.patience
-        if tol == 0:
-            return stable
+    def gap(self) -> float:
+        """What the bound leaves above f, as a part of the bound; infinite without one."""
         upper = self.bound()
-        return stable or upper - self.average().level <= tol * upper
-
-    def shortfall(self) -> str:
-        """What the rules have not found yet; empty without a rule."""
-        missing = []
-        if self.solver.tol > 0:
-            upper = self.bound()
-            gap = (upper - self.average().level) / upper if 0 < upper < math.inf else math.inf
-            missing.append(
-                short_of(f"the certified gap is {gap:.3g} of its upper bound", self.solver.tol)
-            )
-        if self.solver.validation_fraction > 0:
-            checks = f"{self._since_lowest()} of {len(self.errors)}" if self.errors else "0"
-            missing.append(
-                f"{checks} checks found no lower held-out error, patience={self.solver.patience}"
-            )
-        return "; ".join(missing)
-
-    def _since_lowest(self) -> int:
-        """Checks since the first one with the lowest error."""
-        return len(self.errors) - 1 - int(np.argmin(self.errors))
-
-
-def hold_out(y: np.ndarray, fraction: float, rng: np.random.Generator) -> np.ndarray:
-    """The points to train on, ascending: all but this part of each class.
-
-    ValueError if that would be all points of a class, or none of a fraction that is not 0.
-    """
-    train = np.ones(len(y), dtype=bool)
-    for label in (-1.0, 1.0) if fraction > 0 else ():
-        members = np.flatnonzero(y == label)
-        size = round(fraction * len(members))
-        if size == len(members):
-            raise ValueError(
-                f"validation_fraction={fraction} holds out all {size} points of a class: "
-                "make it smaller"
-            )
-        train[rng.permutation(members)[:size]] = False
-    if fraction > 0 and train.all():
-        raise ValueError(
-            f"validation_fraction={fraction} holds out none of {len(y)} points: make it larger"
-        )
-    return np.flatnonzero(train)
+        return (upper - self.average().level) / upper if 0 < upper < math.inf else math.inf

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from ..interface.parameters import (
 from ..interface.problem import Problem, Solution, SolveStatus
 from ..numeric.ascent import best_value
 from ..numeric.compiling import njit
-from ..numeric.validation import check_positive, check_whole
+from ..numeric.validation import check_one_of, check_positive, check_whole
 from ..registration import register
 from .inner import TAU, move_pair
 from .working_sets import Dual, Gradient, snapshot_of, solve_large
@@ -66,14 +65,11 @@ class SMO(
     ----------
     fit_intercept
         Fit an unregularised bias.
-    working_set : {"large", 1, 2, "textbook"}
-        "large"; 1, without bias only; 2, with bias only; or "textbook": whichever of the two fits.
-    alpha0 : array-like, shape (n,)
-        Dual point to start from, ``0 <= alpha0_i <= C_i``, and ``y' alpha0 = 0`` with a bias; None:
-        zero.
+    working_set : {"large", "textbook"}
+        "textbook": one variable, or two with bias.
     warm_start
         Start from the ``alpha_`` of the last fit, which had the same points, labels and weights,
-        of each class, instead of ``alpha0``; for a smaller C it is scaled down.
+        of each class; for a smaller C it is scaled down.
     tol : float >= 0
         Stop when no optimality condition is violated by more than ``tol`` (units of the margin).
     max_iter : int >= 1 or None
@@ -91,14 +87,14 @@ class SMO(
     Attributes
     ----------
     alpha_ : ndarray of float64, shape (n,)
-        The dual point, fit for ``alpha0``.
+        The dual point.
     violation_ : float
         Largest violation of an optimality condition at the end, by a gradient that rounding has put
         off by no more than ``tol / 8``, as far as that was looked at.
 
     Notes
     -----
-    An iteration is a change of two variables, or of one with a working set of 1. Kernel
+    An iteration is a change of two variables, or of one ("textbook" without bias). Kernel
     evaluations: n for each change of one variable and 2n for each pair with the textbook variants;
     with large working sets, m^2 for a set of m, and n for each variable that a round changed; rows
     of dense points with few features are not stored, for to compute an entry again is faster than
@@ -112,8 +108,7 @@ class SMO(
     certificate = "dual"
     deterministic = True
 
-    working_set: int | str = "large"
-    alpha0: Any = None
+    working_set: str = "large"
     tol: float = 1e-3
     max_iter: int | None = None
     cache_size: float = 1024.0
@@ -122,27 +117,18 @@ class SMO(
         check_positive("C", self.C)
         if self.max_iter is not None:
             check_whole("max_iter", self.max_iter, at_least=1)
-        value, with_bias = self.working_set, bool(self.fit_intercept)
-        if isinstance(value, bool) or value not in ("large", "textbook", 1, 2):
-            raise ValueError(f"working_set must be 'large', 'textbook', 1 or 2, got {value!r}")
-        if value == 1 and with_bias:
-            raise ValueError("a working set of 1 cannot keep y' alpha = 0: set fit_intercept=False")
-        if value == 2 and not with_bias:
-            raise ValueError(
-                "a working set of 2 belongs to the problem with bias: use 1 or 'large'"
-            )
+        check_one_of("working_set", self.working_set, ("large", "textbook"))
 
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
         limit = max(10_000_000, 100 * problem.n) if self.max_iter is None else self.max_iter
         C = float(self.C) * problem.weights
-        with_bias = bool(self.fit_intercept)
-        alpha = _starting_point(self.alpha0, problem.y, C, with_bias)
+        alpha = np.zeros(problem.n)
         if problem.state is not None:
             # One factor, which keeps y' alpha = 0.
             before, support = problem.state, problem.state > 0
             factor = min(1.0, np.min(C[support] / before[support], initial=1.0))
             alpha = np.minimum(factor * before, C)
-        dual = Dual(alpha, problem.y.copy(), problem.y, C, with_bias)
+        dual = Dual(alpha, problem.y.copy(), problem.y, C, bool(self.fit_intercept))
         solve = solve_large if self.working_set == "large" else _solve_textbook
         support = np.flatnonzero(alpha)
         problem.oracle.add_rows(support, -alpha[support] * problem.y[support], dual.F)
@@ -152,28 +138,6 @@ class SMO(
         ended_at = "" if solution.n_iter >= limit else problem.oracle.rounding_words
         shortfall = short_of(f"the largest violation is {self.violation_:.3g}", self.tol)
         return replace(solution, shortfall=shortfall, ended_at=ended_at, state=dual.alpha)
-
-
-def _starting_point(alpha0: Any, y: np.ndarray, C: np.ndarray, with_bias: bool) -> np.ndarray:
-    """A copy of alpha0, checked to be feasible up to rounding."""
-    if alpha0 is None:
-        return np.zeros(len(y))
-    try:
-        alpha = np.array(alpha0, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError("alpha0 must be an array of numbers, one per point, or None") from None
-    if alpha.shape != y.shape:
-        raise ValueError(f"alpha0 must have shape {y.shape}, one per point, got {alpha.shape}")
-    slack = 1e-9 * C
-    bad = np.flatnonzero(~((alpha >= -slack) & (alpha <= C + slack)))
-    if len(bad):
-        at = bad[0]
-        raise ValueError(f"alpha0[{at}] = {alpha[at]:g} is outside of [0, C] = [0, {C[at]:g}]")
-    alpha = np.clip(alpha, 0.0, C)
-    drift = float((alpha * y).sum())
-    if with_bias and abs(drift) > 1e-9 * max(alpha.sum(), 1.0):
-        raise ValueError(f"alpha0 has y' alpha0 = {drift:g}; with a bias it must be 0")
-    return alpha
 
 
 def _solve_textbook(

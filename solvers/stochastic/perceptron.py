@@ -9,17 +9,18 @@ import numpy as np
 from ..interface.base import Solver
 from ..interface.declaration import hyperparameters
 from ..interface.monitor import Monitor
+from ..interface.parameters import CachedKernelParameters, SolverParameters, WarmStartParameters
 from ..interface.problem import Problem, Solution, SolveStatus
 from ..models import KernelExpansion, Model
 from ..models.voting import VotedExpansion
-from ..numeric.validation import check_one_of
+from ..numeric.validation import check_iteration_limit, check_one_of
 from ..registration import register
-from .mistakes import MistakeParameters, Responses
+from .mistakes import Responses
 
 
 @register("svm")
 @hyperparameters
-class Perceptron(MistakeParameters, Solver):
+class Perceptron(Solver, SolverParameters, WarmStartParameters, CachedKernelParameters):
     """The kernel perceptron, in several passes over the data; last, averaged or voted predictor.
 
     A pass visits every point once in random order. A point whose margin is not positive is a
@@ -47,19 +48,20 @@ class Perceptron(MistakeParameters, Solver):
 
     Notes
     -----
-    Kernel evaluations: n for each mistake, or the number of support vectors in each visit.
-    Memory: 2n numbers and the cache; for "voted" also two numbers for each mistake. A vote costs
-    the kernel evaluations of the last predictor and an addition for each mistake.
+    Kernel evaluations: n for each mistake. Memory: 2n numbers and the cache; for "voted" also two
+    numbers for each mistake. A vote costs the kernel evaluations of the last predictor and an
+    addition for each mistake.
     """
 
     scalarization = None
 
     output: str = "last"
     tol: float = 0.0
+    max_epochs: int = 10
 
     def _check_parameters(self) -> None:
         check_one_of("output", self.output, ("last", "averaged", "voted"))
-        super()._check_parameters()
+        check_iteration_limit(self.max_epochs)
 
     def _solve(self, problem: Problem, monitor: Monitor) -> Solution:
         n, y = problem.n, problem.y
@@ -68,7 +70,7 @@ class Perceptron(MistakeParameters, Solver):
         # them. history: points and visits of the mistakes, for the votes.
         start: Any = problem.state or (np.zeros(n), [], None)
         visits_at_mistakes, history, kept = start
-        responses = Responses(problem, self.strategy, kept)
+        responses = Responses(problem, kept)
 
         def snapshot() -> Model:
             coef = responses.counts.astype(np.float64)
@@ -85,7 +87,7 @@ class Perceptron(MistakeParameters, Solver):
         for _ in range(self.max_epochs):
             draws = problem.rng.permutation(n)
             mistakes = 0
-            for i, _ in responses.walk(draws, 0.0):
+            for i in responses.walk(draws, 0.0):
                 t = responses.n_iter
                 if i is not None:
                     mistakes += 1

@@ -73,7 +73,7 @@ def test_a_study_that_is_written_and_read_is_the_same_whatever_its_values(tmp_pa
 
 
 def test_what_toml_cannot_hold_is_refused():
-    entry = marginbench.SolverEntry(name="SMO", label="SMO", params={"alpha0": np.zeros(2)})
+    entry = marginbench.SolverEntry(name="SMO", label="SMO", params={"class_weight": np.zeros(2)})
     study = marginbench.Study(**STUDY).with_solvers([entry])
     with pytest.raises(StudyError, match="cannot hold all values of the study: Obj"):
         study.to_toml()

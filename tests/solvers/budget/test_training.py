@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from marginbench.solvers import SDCA, Monitor, Pegasos
-from marginbench.solvers.budget import BSCA, BSGD, STRATEGIES
+from marginbench.solvers.budget import BSCA, BSGD
 from marginbench.solvers.budget.epochs import budget_objectives
+from marginbench.solvers.budget.maintenance import STRATEGIES
 from marginbench.solvers.kernels import RBF
 
 METHODS = [BSCA, BSGD]

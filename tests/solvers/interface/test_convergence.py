@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from marginbench.solvers import SMO, LinearModel, LinearSDCA, Solution, Solver, registry
 
 #: Methods with a fixed horizon: they have no rule to fall short of.
-WITHOUT_A_RULE = {"SGD", "BSCA", "BSGD", "LinearPegasos"}
+WITHOUT_A_RULE = {"SGD", "Pegasos", "BSCA", "BSGD", "LinearPegasos"}
 #: The solvers with a rule: that they say how far they are from it does not depend on packages.
 RULED = sorted(
     name

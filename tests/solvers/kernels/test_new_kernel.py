@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from marginbench.solvers.kernels.base import Kernel, Points, placed, rounding_unit
-from marginbench.solvers.kernels.parameters import FiniteNumber, Width, parameter
+from marginbench.solvers.kernels.parameters import finite, parameter, width
 from marginbench.solvers.numeric.matrices import as_dense
 from marginbench.solvers.registration import register_kernel
 
@@ -36,8 +36,8 @@ class Rational(Kernel):
     words = "rational quadratic kernel"
     unit_diagonal = True
 
-    gamma: float = parameter(Width(), default=1.0)
-    power: float = parameter(FiniteNumber(), default=1.0)
+    gamma: float = parameter(width, default=1.0)
+    power: float = parameter(finite, default=1.0)
 
     def prepare(self, X, dtype, like=None):
         return Points(np.asarray(as_dense(X), dtype=dtype))
