@@ -26,6 +26,9 @@ from ..words import visible
 Array = npt.NDArray[Any]
 
 GAMMA = 0.5
+#: How far the scores of two fits may be apart, relative to the largest, and the tolerance of these:
+#: equal problems, in which other sums may lead to another solution within the tolerance.
+CLOSE, SCORES_TOL = 1e-4, 1e-5
 #: The parameters that limit a run.
 LIMITS = ("max_epochs", "max_iter")
 
@@ -119,11 +122,6 @@ class Subject:
         supported = {False: self.cls.supports_no_bias, True: self.cls.supports_bias}
         return [bias for bias, yes in supported.items() if yes]
 
-    @property
-    def tolerance(self) -> float:
-        """How far scores in float64 may be apart, relative to the largest."""
-        return 1e-6 if "dtype" in self.defaults else 1e-4
-
     def make(self, **params: Any) -> Any:
         """An estimator with small settings and seed 0; parameters that it lacks are left out."""
         settings = {
@@ -146,7 +144,8 @@ class Subject:
 
     def scores(self, X: Any, y: Any, Z: Any = None, **params: Any) -> Array:
         """The scores of an estimator with entries in float64; by default of its training points."""
-        solver = self.make(dtype="float64", **params).fit(X, y, monitor=Monitor())
+        settings = {"dtype": "float64", "tol": SCORES_TOL, **params}
+        solver = self.make(**settings).fit(X, y, monitor=Monitor())
         return np.asarray(solver.decision_function(X if Z is None else Z))
 
     def kernel_on(self, X: Any) -> Any:
