@@ -38,7 +38,6 @@ from .subject import (
     NotApplicableError,
     Points,
     Subject,
-    check_parameters,
     check_same,
     clusters,
     constructor,
@@ -136,44 +135,6 @@ def fit(subject: Subject) -> None:
             f"with rows {words} it classifies {share:.0%} of two clusters that are far apart; "
             "check the signs of the coefficients, and do not rely on the order of the rows",
         )
-
-
-# What is refused: parameters that make no sense raise ValueError.
-
-
-_NAN = math.nan
-#: Values out of range of parameters that have a common meaning.
-_WRONG: dict[str, tuple[Any, ...]] = {
-    "C": (0.0, -1.0, _NAN, math.inf),
-    "tol": (-1.0, _NAN),
-    "max_epochs": (0, -1, 1.5),
-    "max_iter": (0, -1, 1.5),
-    "gamma": (-1.0, _NAN, "no width"),
-    "kernel": ("no kernel",),
-    "dtype": ("int8",),
-    "cache_size": (-1.0, _NAN),
-    "fit_intercept": ("no",),
-    "nu": (-1.0, _NAN),
-    "random_state": ("no seed",),
-}
-
-
-def bad_parameters(subject: Subject) -> None:
-    """Values out of range raise ValueError when the solver is fitted."""
-    points = overlapping(20)
-    # Of a parameter of its own only the type is known: a number.
-    by_type: dict[type[Any], tuple[Any, ...]] = {float: (_NAN, "text"), int: ("text",)}
-    # Of no effect on the kernel that is set here.
-    idle = {"degree", "coef0", *(() if subject.kernel == "rbf" else ("gamma",))}
-    check_parameters(
-        {
-            name: _WRONG.get(name, by_type.get(type(default), ()))
-            for name, default in subject.defaults.items()
-            if name not in idle
-        },
-        lambda **params: subject.limited(1, len(points.y), **params).fit(*points),
-        "raise ValueError in _check_parameters",
-    )
 
 
 # Repeated fits: same seed, same run; nothing is left behind.

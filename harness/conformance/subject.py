@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import inspect
 import random
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,11 +17,9 @@ from ...solvers.interface.base import Solver
 from ...solvers.interface.monitor import Monitor
 from ...solvers.kernels import make_kernel
 from ...solvers.models import Model
-from ..errors import first_line
 from ..evaluation.judging import Judgement, TraceMonitor
 from ..evaluation.models import PlainModel, plain_model
 from ..evaluation.svm import DEFAULT_TOL, Problem, StoppingRules
-from ..words import visible
 
 Array = npt.NDArray[Any]
 
@@ -213,23 +211,6 @@ def raised(call: Callable[..., Any], *arguments: Any, **named: Any) -> Exception
     except Exception as error:  # noqa: BLE001 - a user's code may raise anything
         return error
     return None
-
-
-def check_refused(cases: Iterable[tuple[str, Callable[[], Any]]], remedy: str) -> None:
-    """Refuse that bad input is accepted, or is refused by anything but a ValueError."""
-    for words, call in cases:
-        error = raised(call)
-        if not isinstance(error, ValueError):
-            what = f"raises {visible(first_line(error), 100)}" if error else "is accepted"
-            raise MendError(f"{words} {what}: {remedy}")
-
-
-def check_parameters(
-    wrong: Mapping[str, tuple[Any, ...]], call: Callable[..., Any], remedy: str
-) -> None:
-    """Refuse that a fit or solve with one of these values of a parameter is not refused."""
-    cases = ((name, value) for name, values in wrong.items() for value in values)
-    check_refused(((f"{n}={v!r}", partial(call, **{n: v})) for n, v in cases), remedy)
 
 
 def draw() -> None:

@@ -85,7 +85,6 @@ attribute("other_scores", "fit", "the returned model", decision_function=shifted
 attribute("unknown_scalarization", "traits", "scalarization is 'c'; it must", scalarization="c")
 attribute("one_for_true", "traits", "supports_sparse is 1; it must", supports_sparse=1)
 attribute("denies_its_draws", "determinism", "deterministic is True, but with", deterministic=True)
-attribute("checks_no_parameter", "bad parameters", "C=0.0", _check_parameters=lambda self: None)
 
 
 @hyperparameters
@@ -407,13 +406,6 @@ class Endless(PCT):
         return PCT(max_iter=50, tol=self.tol).solve(A, max_seconds=max_seconds)
 
 
-class Forgiving(PCT):
-    def solve(self, A, *, max_seconds=np.inf):
-        self.tol = abs(np.nan_to_num(self.tol))
-        A = np.nan_to_num(A, posinf=0.0) if isinstance(A, np.ndarray) else A
-        return super().solve(A, max_seconds=max_seconds)
-
-
 def nothing_counted(found):
     return replace(found.counters, matvecs=0)
 
@@ -427,8 +419,6 @@ def nothing_counted(found):
         (Bare, "solve", "solve returns ndarray"),
         (CountsOn, "determinism", "differ in counters"),
         (Endless, "limits", "with max_iter=3 it does"),
-        (Forgiving, "bad parameters", "tol=-1.0 is accepted"),
-        (Forgiving, "bad data", "NaN is accepted"),
     ],
 )
 def test_a_fault_of_a_method_is_caught(cls, check, words):
