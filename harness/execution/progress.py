@@ -15,7 +15,7 @@ from rich.live import Live
 from rich.text import Text
 
 from ..jobs import Phase
-from ..planning.forecast import Forecast, Pair, eta_words, span
+from ..planning.forecast import Forecast, Pair, span
 from ..planning.plan import Run, kind_named
 from ..results.journal import Entry
 from ..results.records import EXPECTED_STATUSES, RecordBase
@@ -118,7 +118,7 @@ class Progress:
         """No more runs."""
         self.show("end", done=self.done, failed=self.failed, to_do=self.to_do)
 
-    def remaining(self) -> tuple[float, float] | None:
+    def remaining(self) -> float | None:
         """Seconds that are left; None if none are, or before any run has ended."""
         now = time.monotonic()
         running = [(ran.pair, now - ran.since) for ran in self.running.values()]
@@ -127,7 +127,7 @@ class Progress:
     def eta(self, words: str) -> str:
         """The time that is left in these words with {}; empty if it is none or unknown."""
         remaining = self.remaining()
-        return "" if remaining is None else words.format(eta_words(remaining))
+        return "" if remaining is None else words.format(f"about {span(remaining)}")
 
 
 class PlainProgress(Progress):
