@@ -370,7 +370,7 @@ def check_target(path: Path, folders: Iterable[Path]) -> None:
         raise StorageError(f"{path}: is a folder; give the page a file, such as comparison.html")
     target = path.resolve()
     for folder in map(Path.resolve, folders):
-        recorded = [folder / name for name in ("study.json", "journal", "runs.parquet", "sources")]
+        recorded = [folder / name for name in ("study.json", "journal", "runs.parquet")]
         if any(target.is_relative_to(each) for each in recorded):
             raise StorageError(f"{path}: is part of the results in {folder}; give another file")
 

@@ -125,7 +125,7 @@ def run(study, url):
 
 def files(folder):
     """What of a mirror is in the store."""
-    patterns = ("journal/*.jsonl", "sources/*.json", "study.json")
+    patterns = ("journal/*.jsonl", "study.json")
     paths = [path for pattern in patterns for path in folder.glob(pattern)]
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
 
@@ -154,7 +154,7 @@ def test_a_server_that_fails_now_and_then_changes_nothing(
     assert again != mirror
     assert files(again) == files(mirror)
     assert {name.partition("/")[0] for name in site.names(url.path)} == {
-        "journal", "sources", "study.json"
+        "journal", "study.json"
     }  # fmt: skip
 
 

@@ -397,7 +397,7 @@ def test_the_command_prints_writes_and_has_exit_codes(plain, folder, command, tm
 
 
 def test_a_page_has_a_name_and_never_replaces_what_a_study_recorded(tmp_path):
-    for name in ("study.json", "journal/one.jsonl", "sources/one.json"):
+    for name in ("study.json", "journal/one.jsonl"):
         with pytest.raises(StorageError, match="is part of the results"):
             check_target(tmp_path / "x" / ".." / name, [tmp_path])
     for name in ("", ".", "/"):
