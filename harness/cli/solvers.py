@@ -156,14 +156,13 @@ def _new(
         str, typer.Argument(help="Its name, such as MySolver; the file is my_solver.py.")
     ],
 ) -> None:
-    from ..conformance.scaffold import names_of, write_solver
+    from ..conformance.scaffold import write_solver
 
-    names = names_of(name, Path.cwd())
-    solver, tests = write_solver(names, Path())
+    solver, tests = write_solver(name, Path())
     typer.echo(f"wrote {solver} and {tests}; next:")
     for command in (
-        f"marginbench check {names.solver}",
-        f"marginbench run --solver {names.solver} --solver SMO",
+        f"marginbench check {solver}:{name}",
+        f"marginbench run --solver {solver}:{name} --solver SMO",
         f"python -m pip install pytest && python -m pytest {tests}",
     ):
         typer.echo(f"  {command}")

@@ -11,7 +11,7 @@ from sklearn.utils.estimator_checks import check_classifiers_train
 
 from marginbench.harness.conformance import estimators
 from marginbench.harness.conformance.running import CHECKS, checked
-from marginbench.harness.conformance.scaffold import Names, write_solver
+from marginbench.harness.conformance.scaffold import write_solver
 from marginbench.harness.loading import load_class
 from marginbench.solvers import PCT, SDCA, SMO, Solution, Solver, WeightedSolver, hyperparameters
 
@@ -313,8 +313,8 @@ def keeps_scores_for_the_next_class(self, problem, monitor, solve):
 def good(tmp_path_factory):
     """The solver that ``marginbench new solver`` writes."""
     folder = tmp_path_factory.mktemp("good")
-    write_solver(Names("Good", "good_solver"), folder)
-    return load_class("good_solver.py:Good", folder)
+    write_solver("GoodSolver", folder)
+    return load_class("good_solver.py:GoodSolver", folder)
 
 
 @pytest.fixture
