@@ -57,8 +57,8 @@ Array = npt.NDArray[Any]
 def traits(subject: Subject) -> None:
     """Class attributes have values that the harness knows, and parameters to go with them."""
     cls, parameters = subject.cls, subject.defaults
-    flags = ("supports_bias", "supports_no_bias", "supports_sparse", "supports_callable_kernel")
-    flags = (*flags, "instrumented", "deterministic")
+    flags = [f"supports_{what}" for what in ("bias", "no_bias", "sparse", "callable_kernel")]
+    flags += ["instrumented", "deterministic"]
     allowed: dict[str, tuple[Any, ...]] = dict.fromkeys(flags, (True, False))
     allowed |= {"scalarization": ("C", "R", "S", None), "certificate": ("dual", None)}
     for name, values in allowed.items():
