@@ -1,8 +1,4 @@
-"""From a solver's name to its class: registry names, "file.py:Class", "module:Class", and offers.
-
-The entry points of the group ``marginbench.solvers`` of installed packages are offers: each name
-stands for its ``package.module:Class``, and nothing is imported to find that out.
-"""
+"""From a solver's name to its class: registry names, "file.py:Class" and "module:Class"."""
 
 from __future__ import annotations
 
@@ -13,7 +9,6 @@ import inspect
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,12 +16,9 @@ from ..data_loaders import suggest
 from ..data_loaders.user_code import NotPython, bound_names, import_file, module_name, parsed
 from ..solvers.registration import entries, solver_names
 from .errors import SolverError, first_line
-from .words import visible
 
 if TYPE_CHECKING:
     from ..solvers.kernels import Kernel
-
-GROUP = "marginbench.solvers"
 
 
 @dataclass(frozen=True)
@@ -169,28 +161,3 @@ def shown_name(cls: Any, spec: SolverSpec) -> str:
     if spec.path is not None:
         return f"{spec.path.name}:{spec.class_name}"
     return f"{cls.__module__}:{cls.__qualname__}"
-
-
-@dataclass(frozen=True)
-class Offer:
-    """A solver that an installed package offers."""
-
-    name: str
-    target: str  # "package.module:Class"
-    distribution: str  # the package with its version, such as "someone-solvers 1.2"
-
-
-def offers() -> list[Offer]:
-    """All solvers that are offered, by name; names of marginbench's own solvers are theirs."""
-    own = set(map(str.casefold, entries()))
-    listed = [
-        Offer(*map(visible, (point.name, point.value, f"{point.dist.name} {point.dist.version}")))
-        for point in metadata.entry_points(group=GROUP)
-        if point.dist is not None and point.name.casefold() not in own
-    ]
-    return sorted(listed, key=lambda offer: (offer.name.casefold(), offer.target))
-
-
-def offered(name: str) -> Offer | None:
-    """The solver that this name, in any case, means; None if nothing of the name is offered."""
-    return next((offer for offer in offers() if offer.name.casefold() == name.casefold()), None)

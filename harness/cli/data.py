@@ -14,7 +14,6 @@ _Names = Annotated[
     list[str] | None,
     typer.Argument(metavar="NAME...", help="Names that 'data list' shows.", show_default=False),
 ]
-_Name = Annotated[str, typer.Argument(metavar="NAME", help="The name of an imported dataset.")]
 
 
 data = typer.Typer(help="List, fetch, import and verify datasets.", rich_markup_mode=None)

@@ -29,46 +29,27 @@ new.callback(invoke_without_command=True)(help_only)
 
 @commands.command("solvers", help="List the solvers that studies can name.")
 def _solvers(as_json: Json = False) -> None:
-    listed = listed_solvers()
-    rows: list[tuple[str, ...]] = [("NAME", "STUDIES", "BIAS", "NO BIAS", "SPARSE", "SUMMARY")]
-    for item in listed:
-        # Nothing is known of a class that was not imported.
-        flags = dict.fromkeys(_SUPPORTED, "?")
-        if item["supports"] is not None:
-            flags = {name: "yes" if has else "-" for name, has in item["supports"].items()}
-        kinds = ", ".join(item["kinds"] or "?")
-        rows.append((item["name"], kinds, *flags.values(), item["summary"]))
-    show(listed, in_columns(rows), as_json=as_json)
-
-
-def listed_solvers() -> list[dict[str, Any]]:
-    """The solvers that studies can name.
-
-    Solvers from elsewhere are not imported: of their ``kinds`` and ``supports`` nothing is known.
-    """
     from ...solvers.registration import entries, missing_package, registry
     from ..imports import scientific_imports
-    from ..loading import offers
     from ..study.model import KINDS
     from ..words import visible
 
-    names = ("name", "kinds", "target", "distribution", "supports", "summary")
     with scientific_imports():
         classes = {
             name: cls for kind in KINDS for name, cls in registry(kind, missing=True).items()
         }
-    rows: list[tuple[Any, ...]] = []
+    document = list[dict[str, Any]]()
+    rows: list[tuple[str, ...]] = [("NAME", "STUDIES", "BIAS", "NO BIAS", "SPARSE", "SUMMARY")]
     for name, cls in classes.items():
-        package = missing_package(cls)
+        package, kinds = missing_package(cls), entries()[name].kinds
         needs = f" Needs {package}, which is not installed." if package else ""
         summary = visible((cls.__doc__ or "").strip().partition("\n")[0] + needs)
         supports = {flag: bool(getattr(cls, flag, False)) for flag in _SUPPORTED}
-        target = f"{cls.__module__}:{name}"
-        rows.append((name, entries()[name].kinds, target, "marginbench", supports, summary))
-    for offer in offers():
-        summary = f"{offer.target}, from {offer.distribution}"
-        rows.append((offer.name, None, offer.target, offer.distribution, None, summary))
-    return [dict(zip(names, row, strict=True)) for row in rows]
+        item = {"name": name, "kinds": kinds, "target": f"{cls.__module__}:{name}"}
+        document.append(item | {"supports": supports, "summary": summary})
+        flags = ("yes" if has else "-" for has in supports.values())
+        rows.append((name, ", ".join(kinds), *flags, summary))
+    show(document, in_columns(rows), as_json=as_json)
 
 
 @commands.command("solver", help="Describe a solver: its parameters, traits and source.")
@@ -78,18 +59,13 @@ def _solver(
     ],
     as_json: Json = False,
 ) -> None:
-    from ...solvers.registration import entries
     from ..execution.local import one_worker
-    from ..loading import offered
-    from ..study.model import find
     from ..words import visible
 
     with one_worker() as worker:
         kinds = {kind: _plain(info) for kind, info in _described(name, worker).items()}
     first = next(iter(kinds.values()))
-    offer = offered(name)
-    package = "marginbench" if find(name, entries()) else offer.distribution if offer else ""
-    rows = [("studies", ", ".join(kinds)), *([("package", package)] if package else [])]
+    rows = [("studies", ", ".join(kinds))]
     rows += [(key, visible(first[key])) for key in ("class", "source", "version")]
     for facts in kinds.values():
         rows += [(trait, visible(repr(value))) for trait, value in facts["traits"].items()]
@@ -156,14 +132,13 @@ def _new(
         str, typer.Argument(help="Its name, such as MySolver; the file is my_solver.py.")
     ],
 ) -> None:
-    from ..conformance.scaffold import names_of, write_solver
+    from ..conformance.scaffold import write_solver
 
-    names = names_of(name, Path.cwd())
-    solver, tests = write_solver(names, Path())
+    solver, tests = write_solver(name, Path())
     typer.echo(f"wrote {solver} and {tests}; next:")
     for command in (
-        f"marginbench check {names.solver}",
-        f"marginbench run --solver {names.solver} --solver SMO",
+        f"marginbench check {solver}:{name}",
+        f"marginbench run --solver {solver}:{name} --solver SMO",
         f"python -m pip install pytest && python -m pytest {tests}",
     ):
         typer.echo(f"  {command}")

@@ -28,15 +28,16 @@ from ...solvers.kernels import Kernel
 from ...solvers.models import LinearModel
 from ...solvers.smo.smo import SMO
 from ..errors import first_line
+from ..evaluation.judging import served
 from ..words import plural
 from .subject import (
+    CLOSE,
     GAMMA,
     LIMITS,
     MendError,
     NotApplicableError,
     Points,
     Subject,
-    check_parameters,
     check_same,
     clusters,
     constructor,
@@ -56,12 +57,15 @@ Array = npt.NDArray[Any]
 def traits(subject: Subject) -> None:
     """Class attributes have values that the harness knows, and parameters to go with them."""
     cls, parameters = subject.cls, subject.defaults
-    flags = ("supports_bias", "supports_no_bias", "supports_sparse", "supports_callable_kernel")
-    allowed: dict[str, tuple[Any, ...]] = dict.fromkeys((*flags, "instrumented"), (True, False))
+    flags = [f"supports_{what}" for what in ("bias", "no_bias", "sparse", "callable_kernel")]
+    flags += ["instrumented", "deterministic"]
+    allowed: dict[str, tuple[Any, ...]] = dict.fromkeys(flags, (True, False))
     allowed |= {"scalarization": ("C", "R", "S", None), "certificate": ("dual", None)}
     for name, values in allowed.items():
         shown, value = ", ".join(map(repr, values)), getattr(cls, name)
-        need(value in values, f"{name} is {value!r:.60}; it must be one of {shown}")
+        # Not 1 for True: traits are stored and compared as they are.
+        known = any(type(value) is type(each) and value == each for each in values)
+        need(known, f"{name} is {value!r:.60}; it must be one of {shown}")
     form, kernel = cls.scalarization, getattr(cls, "kernel", None)
     for holds, words in (
         (cls.supports_bias or cls.supports_no_bias, "no task fits: it supports no bias, nor none"),
@@ -131,44 +135,6 @@ def fit(subject: Subject) -> None:
             f"with rows {words} it classifies {share:.0%} of two clusters that are far apart; "
             "check the signs of the coefficients, and do not rely on the order of the rows",
         )
-
-
-# What is refused: parameters that make no sense raise ValueError.
-
-
-_NAN = math.nan
-#: Values out of range of parameters that have a common meaning.
-_WRONG: dict[str, tuple[Any, ...]] = {
-    "C": (0.0, -1.0, _NAN, math.inf),
-    "tol": (-1.0, _NAN),
-    "max_epochs": (0, -1, 1.5),
-    "max_iter": (0, -1, 1.5),
-    "gamma": (-1.0, _NAN, "no width"),
-    "kernel": ("no kernel",),
-    "dtype": ("int8",),
-    "cache_size": (-1.0, _NAN),
-    "fit_intercept": ("no",),
-    "nu": (-1.0, _NAN),
-    "random_state": ("no seed",),
-}
-
-
-def bad_parameters(subject: Subject) -> None:
-    """Values out of range raise ValueError when the solver is fitted."""
-    points = overlapping(20)
-    # Of a parameter of its own only the type is known: a number.
-    by_type: dict[type[Any], tuple[Any, ...]] = {float: (_NAN, "text"), int: ("text",)}
-    # Of no effect on the kernel that is set here.
-    idle = {"degree", "coef0", *(() if subject.kernel == "rbf" else ("gamma",))}
-    check_parameters(
-        {
-            name: _WRONG.get(name, by_type.get(type(default), ()))
-            for name, default in subject.defaults.items()
-            if name not in idle
-        },
-        lambda **params: subject.limited(1, len(points.y), **params).fit(*points),
-        "raise ValueError in _check_parameters",
-    )
 
 
 # Repeated fits: same seed, same run; nothing is left behind.
@@ -271,9 +237,14 @@ def counters(subject: Subject) -> None:
     cls, points = subject.cls, overlapping()
     if not cls.instrumented:
         raise NotApplicableError("the class says that it counts nothing (instrumented = False)")
-    # The watch compares with what the oracles have handed out.
+    # The watch refuses counts below what the oracles have handed out.
+    before = served()
     solver, watch = subject.watched(points)
     need(watch.counters, "it has no counters although instrumented is True; do not replace them")
+    for name, count in (served() - before).items():
+        counted = getattr(solver.counters_, name)
+        words = f"problem.oracle has counted {count} {name}, but the solver {counted}"
+        need(counted == count, f"{words}; leave counting kernel entries to it")
     if not (takes_function := "kernel" in subject.defaults and cls.supports_callable_kernel):
         # A method that needs no entries counts none; but only a kernel that counts can tell.
         counter = "inner_products" if isinstance(solver.model_, LinearModel) else "kernel_evals"
@@ -473,8 +444,6 @@ def limits(subject: Subject) -> None:
 # Other forms of the same data, and the fitted estimator in a file.
 
 
-# Rounding of inputs that are taken in float32.
-_SINGLE = 1e-4
 _OTHER_GAMMA = 2.0
 # How far the scores of one class may be apart that are trained with other draws.
 _OTHER_DRAWS = 0.2
@@ -499,14 +468,14 @@ def sparse_data(subject: Subject) -> None:
         raise NotApplicableError("it takes no CSR data (supports_sparse = False), and says so")
     own, expected = subject.scores(stored, y), subject.scores(X, y)
     remedy = "use problem.oracle, or set supports_sparse = False"
-    _check_close(own, expected, subject.tolerance, "the model of CSR data", remedy)
+    _check_close(own, expected, CLOSE, "the model of CSR data", remedy)
 
 
 def float32_data(subject: Subject) -> None:
     """float32 data give nearly the scores of the same numbers in float64."""
     X, y = overlapping()
     own, expected = subject.scores(X.astype(np.float32), y, X), subject.scores(X, y)
-    _check_close(own, expected, _SINGLE, "the model of float32 data", "use float64 for sums")
+    _check_close(own, expected, CLOSE, "the model of float32 data", "use float64 for sums")
 
 
 def kernel_function(subject: Subject) -> None:
@@ -518,7 +487,7 @@ def kernel_function(subject: Subject) -> None:
     # It has its own width; the parameter gamma means nothing for it.
     own = subject.scores(X, y, kernel=_Gaussian(_OTHER_GAMMA))
     remedy = "take every entry from problem.oracle, or set supports_callable_kernel = False"
-    _check_close(own, expected, _SINGLE, "the model of a kernel given as a function", remedy)
+    _check_close(own, expected, CLOSE, "the model of a kernel given as a function", remedy)
 
 
 def weights(subject: Subject) -> None:
@@ -549,7 +518,7 @@ def several_classes(subject: Subject) -> None:
     for label in range(3):
         alone = subject.scores(X, np.where(y == label, 1, -1))
         # What is drawn for all classes together is drawn before the draws of the first class only.
-        allowed = _OTHER_DRAWS if draws and label else subject.tolerance
+        allowed = _OTHER_DRAWS if draws and label else CLOSE
         remedy = "keep nothing of one class for the next but what problem.once makes"
         words = f"alone against the rest, class {label + 1} of 3"
         _check_close(scores[:, label], alone, allowed, words, remedy)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,8 +15,6 @@ from ..evaluation.judging import check_count
 from .subject import (
     NotApplicableError,
     Subject,
-    check_parameters,
-    check_refused,
     check_same,
     constructor,
     draw,
@@ -32,12 +28,6 @@ Array = npt.NDArray[Any]
 # Loose enough for every method to end.
 _TOL = 0.05
 _SECONDS = 20.0
-_WRONG: dict[str, tuple[Any, ...]] = {
-    "tol": (-1.0, math.nan),
-    "max_iter": (0, -1, 1.5),
-    "history": (0.5, math.nan),
-    "stop": ("never",),
-}
 
 
 def _separable() -> Array:
@@ -93,26 +83,6 @@ def limits(subject: Subject) -> None:
     result = _solved(subject, A, max_iter=3, tol=0.0)
     need(result.n_iter <= 3, f"with max_iter=3 it does {result.n_iter} iterations")
     _check_certificate(subject, A, result, "ended by max_iter=3")
-
-
-def bad_data(subject: Subject) -> None:
-    """Columns that state no problem raise ValueError."""
-    A = _separable()
-    spoilt, infinite = A.copy(), A.copy()
-    spoilt[2, 3], infinite[2, 3] = math.nan, math.inf
-    check_refused(
-        (
-            (words, partial(subject.make(tol=_TOL).solve, columns, max_seconds=_SECONDS))
-            for words, columns in (("NaN", spoilt), ("infinity", infinite), ("a vector", A[0]))
-        ),
-        "raise ValueError, as FeasibilityProblem.linear(A) does",
-    )
-
-
-def bad_parameters(subject: Subject) -> None:
-    """Values out of range raise ValueError."""
-    wrong = {name: values for name, values in _WRONG.items() if name in subject.defaults}
-    check_parameters(wrong, partial(_solved, subject, _separable()), "raise ValueError in solve")
 
 
 def determinism(subject: Subject) -> None:

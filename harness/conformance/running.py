@@ -38,7 +38,7 @@ Sort = Literal["estimator", "method"]
 #: subject and raise MendError or NotApplicableError. None is imported here: the command lists them.
 CHECKS: dict[Sort, tuple[str, ...]] = {
     "estimator": (
-        *("constructor", "traits", "warm-up", "fit", "bad parameters", "determinism", "refitting"),
+        *("constructor", "traits", "warm-up", "fit", "determinism", "refitting"),
         *("side effects", "counters", "objective", "certificate", "monitor"),
         *("checkpoints", "stopping", "limits", "sparse data", "float32 data", "kernel function"),
         *("weights", "several classes", "saving"),
@@ -46,7 +46,7 @@ CHECKS: dict[Sort, tuple[str, ...]] = {
         "scikit-learn",
     ),
     "method": (
-        *("constructor", "solve", "certificates", "bad data", "bad parameters", "determinism"),
+        *("constructor", "solve", "certificates", "determinism"),
         *("counters", "limits", "side effects"),
     ),
 }

@@ -380,7 +380,11 @@ class DaskExecutor:
         assert worker.machine is not None
         if run.future is None:
             self._events.append(Started(run.job, worker.machine.name))
-        packed_job = pickle.dumps(packed(run.job, self._files))
+        try:
+            packed_job = pickle.dumps(packed(run.job, self._files))
+        except SolverError as error:  # its file can no longer be read
+            self._events.append(Ended(run.job, Outcome("user", reason=str(error))))
+            return
         run.future = future = self._client.submit(
             execute,
             packed_job,

@@ -8,6 +8,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any, NamedTuple, TextIO
 
 from rich.console import Console, Group
@@ -15,7 +16,7 @@ from rich.live import Live
 from rich.text import Text
 
 from ..jobs import Phase
-from ..planning.forecast import Forecast, Pair, eta_words, span
+from ..planning.forecast import Forecast, Pair, span
 from ..planning.plan import Run, kind_named
 from ..results.journal import Entry
 from ..results.records import EXPECTED_STATUSES, RecordBase
@@ -25,8 +26,8 @@ from ..words import REASON_LIMIT, plural, visible
 _REDRAW_S = 0.2
 # What a run does before its solver solves.
 _DOING = {"import": "importing ", "data": "loading ", "compile": "compiling ", "tune": "tuning "}
-# Machines that the live display shows.
-_MOST_MACHINES = 20
+# Runs at work that the live display names: those of a cluster are too many for a terminal.
+_MOST_RUNS = 20
 #: Runs that are recorded, each with what is recorded.
 Recorded = Sequence[tuple[Run, Entry]]
 
@@ -54,8 +55,6 @@ class Progress:
         self.to_do = self.done = self.failed = 0
         self.left: dict[Pair, int] = defaultdict(int)
         self.running: dict[tuple[str, str, int], Running] = {}
-        # Of each machine, how many runs have ended there.
-        self.ended_on: Counter[str] = Counter()
 
     def show(self, event: str, run: Run | RecordBase | None = None, **values: Any) -> None:
         """Show what has happened, to a run or to all; ``docs/command-line.md`` lists the events."""
@@ -87,7 +86,6 @@ class Progress:
         self.forecast.add(ran.pair, time.monotonic() - ran.since - (record.compile_s or 0.0))
         self.done += 1
         self.failed += record.status not in EXPECTED_STATUSES
-        self.ended_on[ran.machine] += 1
         self.show(
             "ended",
             record,
@@ -118,7 +116,7 @@ class Progress:
         """No more runs."""
         self.show("end", done=self.done, failed=self.failed, to_do=self.to_do)
 
-    def remaining(self) -> tuple[float, float] | None:
+    def remaining(self) -> float | None:
         """Seconds that are left; None if none are, or before any run has ended."""
         now = time.monotonic()
         running = [(ran.pair, now - ran.since) for ran in self.running.values()]
@@ -127,7 +125,7 @@ class Progress:
     def eta(self, words: str) -> str:
         """The time that is left in these words with {}; empty if it is none or unknown."""
         remaining = self.remaining()
-        return "" if remaining is None else words.format(eta_words(remaining))
+        return "" if remaining is None else words.format(f"about {span(remaining)}")
 
 
 class PlainProgress(Progress):
@@ -204,20 +202,13 @@ class LiveProgress(Progress):
             self._live.update(self._picture(now, phases or {}), refresh=True)
 
     def _picture(self, now: float, phases: Mapping[str, Phase]) -> Group:
-        running = Counter(ran.machine for ran in self.running.values())
-        names = sorted({*running, *self.ended_on})
-        if len(names) > 1:
-            # The runs of a cluster are too many for a terminal.
-            lines = [
-                f"  {name}: {running[name]} running, {self.ended_on[name]} done"
-                for name in names[:_MOST_MACHINES]
-            ]
-        else:
-            lines = [
-                f"  {task} · {solver} · seed {seed}  {_DOING.get(phases.get(ran.key, ''), '')}"
-                f"{span(now - ran.since)}"
-                for (task, solver, seed), ran in self.running.items()
-            ]
+        lines = [
+            f"  {task} · {solver} · seed {seed}  {_DOING.get(phases.get(ran.key, ''), '')}"
+            f"{span(now - ran.since)}"
+            for (task, solver, seed), ran in islice(self.running.items(), _MOST_RUNS)
+        ]
+        if len(self.running) > _MOST_RUNS:
+            lines.append(f"  and {len(self.running) - _MOST_RUNS} more")
         failed = f", {self.failed} failed" if self.failed else ""
         left = f"{self.to_do - self.done} of {self.to_do} runs left{failed}{self.eta(', {}')}"
         return Group(*map(Text, [*lines, left]))

@@ -28,7 +28,6 @@ from ..errors import (
 from ..hashing import canonical_json
 from ..interrupts import interrupts_deferred
 from ..jobs import Ended, Event, Executor, Job, Outcome, Started, Waiting
-from ..planning.fingerprint import write_sources
 from ..planning.manifest import Scope, merged
 from ..planning.plan import Kind, Run, in_rounds, kind_named, reusable
 from ..planning.preflight import (
@@ -416,7 +415,6 @@ class StudyRun:
         with self.journal.planning():
             self._refresh_journal(now=True)
             described = self._described()
-            write_sources(self.results, self.facts.solvers.values())
             not_run, incomplete = list[Run](), list[tuple[Run, RecordBase]]()
             for run in self.runs:
                 self.check()
@@ -436,8 +434,10 @@ class StudyRun:
                     waits = not (run.failure or run.skip_reason)
                     (self.pending if waits else not_run).append(run)
             self._report_changes(planned_keys(described))
-            if self.pending:
+            if self.pending or not_run:
                 self.journal.begin()
+                for info in self.facts.solvers.values():
+                    self.journal.append_source(info.source_hash, info.files)
             self._is_planned_anew = write_description(self.results, described)
             self.described = True
         for run, record in incomplete:

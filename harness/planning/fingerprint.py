@@ -14,25 +14,19 @@ import ast
 import contextlib
 import hashlib
 import importlib.util
-import json
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 from importlib import metadata
 from importlib.machinery import ModuleSpec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ...data_loaders.atomic import replacing
 from ..environment import git
 from ..errors import SolverError
 from ..hashing import hash_json
 from ..loading import SolverSpec
-from ..storage import storing
-
-if TYPE_CHECKING:
-    from .preflight import SolverInfo
 
 #: The rooms of solvers/ on which those of the families build.
 COMMON_ROOMS = ("interface", "kernels", "linear", "models", "numeric")
@@ -44,8 +38,6 @@ GENERATORS = {"feasibility": ("data_loaders/feasibility.py",)}
 _LARGEST_CODE = 2**24
 # Digits of a version and of a commit.
 _DIGITS = 10
-# The folder of results that says which files a hash of code is made of.
-_FOLDER = "sources"
 _DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -254,25 +246,3 @@ def version_of(source_hash: str, file: Path) -> str:
 def content_version(version: str) -> str:
     """What a version says of the code alone; the commit may differ for the same code."""
     return version.partition(" ")[0]
-
-
-def write_sources(results: Path, solvers: Iterable[SolverInfo]) -> None:
-    """Write ``sources/HASH.json`` for each source hash: name of a file -> hash of its code."""
-    for info in solvers:
-        if not info.files or read_sources(results, info.source_hash) is not None:
-            continue
-        path = results / _FOLDER / f"{info.source_hash}.json"
-        with storing(path.parent):
-            path.parent.mkdir(exist_ok=True)
-        with storing(path), replacing(path) as sink:
-            sink.write((json.dumps(dict(sorted(info.files.items())), indent=2) + "\n").encode())
-
-
-def read_sources(results: Path, source_hash: str) -> Mapping[str, str] | None:
-    """The files behind a source hash, by name; None if they are not stored, or are damaged."""
-    try:
-        files = json.loads((results / _FOLDER / f"{source_hash}.json").read_bytes())
-        # The hash is that of the files, so it tells whether they are all there.
-        return files if hash_json(files) == source_hash else None
-    except (OSError, ValueError, AttributeError, TypeError):
-        return None

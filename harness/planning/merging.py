@@ -24,7 +24,6 @@ from ..results.journal import FOLDER, Damage, Entry, Journal, record_line, runs_
 from ..results.records import RecordBase
 from ..storage import storing
 from ..words import plural
-from .fingerprint import read_sources
 from .manifest import configuration, merged, restored
 from .plan import kind_named
 
@@ -85,9 +84,6 @@ def merge(folders: Sequence[Path], out: Path, *, prefer: str = "") -> Merge:
                 for path in side.segments():
                     check_interrupt()
                     _copy_segment(path, out / FOLDER / path.name)
-                for path in sorted(side.results.glob("sources/*.json")):
-                    if read_sources(out, path.stem) is None:
-                        _copy(path, out / path.relative_to(side.results))
             write_description(out, described)
             journal.refresh()
             for record in preferred:
@@ -148,7 +144,7 @@ def _check(folders: Sequence[Path], out: Path, prefer: str) -> None:
     if out.resolve() in {folder.resolve() for folder in folders} or not out.exists():
         return
     # What an interrupted merge has left has no study.json yet.
-    if not out.is_dir() or {path.name for path in out.iterdir()} - {FOLDER, "sources"}:
+    if not out.is_dir() or {path.name for path in out.iterdir()} - {FOLDER}:
         raise UserError(
             f"{out}: exists already; choose another --out, or give it as one of the folders to "
             "merge into it"
@@ -167,10 +163,6 @@ def _copy_segment(source: Path, target: Path) -> None:
         if not content.startswith(there):
             digest = hashlib.sha256(content).hexdigest()[:8]
             target = target.with_stem(f"{target.stem}-{digest}")
-    _copy(source, target)
-
-
-def _copy(source: Path, target: Path) -> None:
     with storing(target):
         target.parent.mkdir(exist_ok=True)
         with replacing(target) as sink:

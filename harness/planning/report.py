@@ -21,7 +21,6 @@ from ..results.records import EXPECTED_STATUSES, RecordBase
 from ..study.grid import short
 from ..study.model import StudyBase
 from ..words import plural
-from .fingerprint import read_sources
 from .forecast import Pair, span
 from .manifest import restored
 from .plan import Run, kind_named, wider_limits
@@ -267,7 +266,7 @@ def explain(
         differences: Iterable[Difference] = ()
         if state == "stale" and entry is not None and not run.failure:
             files = facts.solvers[run.solver].files
-            differences = _differences(results, journal.load(entry), run, files)
+            differences = _differences(journal, journal.load(entry), run, files)
         record = "" if entry is None else f"{FOLDER}/{entry.segment}:{entry.offset}"
         explained.append(Explained(*run.cell, state, reason, run.key, record, tuple(differences)))
     return explained
@@ -304,11 +303,11 @@ def _states(
 
 
 def _differences(
-    results: Path, record: RecordBase, run: Run, files: Mapping[str, str]
+    journal: Journal, record: RecordBase, run: Run, files: Mapping[str, str]
 ) -> Iterator[Difference]:
     """In what the key of a record differs from that of a run."""
     before, now = json.loads(record.key_parts), json.loads(run.columns["key_parts"])
-    old = read_sources(results, before["source"])
+    old = journal.source(before["source"])
     if old is not None:
         before["source"], now["source"] = old, files
     flat, today = dict(_flat(before)), dict(_flat(now))

@@ -19,7 +19,7 @@ from ..results.journal import Journal, failure_line
 from ..results.records import EXPECTED_STATUSES
 from ..results.stores import Mirror, StoreUrl, is_url
 from ..words import plural
-from .forecast import Forecast, Pair, eta_words
+from .forecast import Forecast, Pair, span
 
 _UNKNOWN = "another machine"
 _RUNNING = ("task", "solver", "seed", "machine", "seconds")
@@ -118,5 +118,5 @@ class Monitor:
             running=tuple(running),
             commands=commands,
             machines=dict(machines),
-            left_words="" if remaining is None else eta_words(remaining),
+            left_words="" if remaining is None else f"about {span(remaining)}",
         )

@@ -2,9 +2,10 @@
 
 A line is ``CHECKSUM HEADER<tab>BODY``: 32 digits of the SHA-256 of what follows them, and two JSON
 objects. The header says what a command that resumes must know, so only headers are parsed then. A
-line is a ``start`` (a run has begun), a ``record``, or the ``end`` of the command. The current
-record of a run is the last line with the key that ``study.json`` plans for it; a run that was cut
-short by a limit, or failed, never takes the place of one that ended as planned.
+line is a ``source`` (the files of which a hash of code is made), a ``start`` (a run has begun), a
+``record``, or the ``end`` of the command. The current record of a run is the last line with the key
+that ``study.json`` plans for it; a run that was cut short by a limit, or failed, never takes the
+place of one that ended as planned.
 
 Several commands may write to one folder: each has a file of its own, which it holds locked.
 """
@@ -228,6 +229,8 @@ class Journal:
         self._read: dict[str, tuple[int, int]] = {}
         self._grew: dict[str, tuple[int, float]] = {}
         self._ended = set[str]()
+        # Of each hash of code the line that says what it is made of: file, offset, size.
+        self._sources: dict[str, tuple[str, int, int]] = {}
         self._own: tuple[Path, int] | None = None
         self._synced = -math.inf
         self.refresh()
@@ -286,6 +289,8 @@ class Journal:
             elif kind == "start":
                 start = Start(path.name, header["key"], tuple(header["cell"]), header["at"])
                 self._starts[path.name, start.key] = start
+            elif kind == "source":
+                self._sources[header["hash"]] = path.name, offset, len(line)
             elif kind == "end":
                 self._ended.add(path.name)
         except (RecordError, KeyError, TypeError, ValueError) as error:
@@ -341,6 +346,14 @@ class Journal:
             path = self.folder / entry.segment
             raise RecordError(f"{path}: byte {entry.offset}: {error}") from None
 
+    def source(self, source_hash: str) -> dict[str, str] | None:
+        """What a hash of code is made of: name of a file -> its hash; None if it is not stored."""
+        if source_hash not in self._sources:
+            return None
+        line = self._line(*self._sources[source_hash])
+        files: dict[str, str] = json.loads(line[_checked(line)[1] :])
+        return files
+
     def records(self) -> Iterator[RecordBase]:
         """The current records with all of their columns, in the order of the plan."""
         return map(self.load, self.current.values())
@@ -363,6 +376,12 @@ class Journal:
         """Write that a run begins: others leave it to this command."""
         header = {"type": "start", "schema": SCHEMA_VERSION, "key": key, "cell": cell}
         self.append(line_of(header | {"at": time.time()}, {}))
+
+    def append_source(self, source_hash: str, files: Mapping[str, str]) -> None:
+        """Write what a hash of code is made of, unless that is known."""
+        if source_hash not in self._sources:
+            header = {"type": "source", "schema": SCHEMA_VERSION, "hash": source_hash}
+            self.append(line_of(header, files))
 
     def append_record(self, record: RecordBase) -> Entry:
         """Write a record; if that fails, nothing of it is written."""

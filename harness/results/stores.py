@@ -19,7 +19,6 @@ from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -45,11 +44,6 @@ PAGE = "report.html"
 _FOLDER, _URL = "stores", "url"
 # A segment, or the part of one from a byte on.
 _PART = re.compile(r"journal/(\w[\w.-]*?)(?:\.(\d{12}))?\.jsonl")
-# The files that are written whole: the description of whoever planned last, and sources.
-_WHOLE = re.compile(r"study\.json|sources/\w[\w.-]*")
-
-
-_NEITHER = b"", None
 
 
 class StoreError(StorageError):
@@ -255,8 +249,8 @@ class Mirror:
             (root / _URL).write_text(str(url), encoding="utf-8")
         self._lock = FileLock(root / ".lock")
         self._has_pushed = False  # whether the store has taken anything of this command
-        # Of the other files than the journal's when both sides were the same: content and item.
-        self._same: dict[str, tuple[bytes, Item | None]] = {}
+        # Of study.json, of whoever planned last, when both sides were the same: content and item.
+        self._same: tuple[bytes, Item | None] = b"", None
         # The exchange at work, and whether it was said that one has failed.
         self._exchange: Future[None] | None = None
         self._has_reported = False
@@ -323,28 +317,22 @@ class Mirror:
         self._fetch(objects)
 
     def _fetch(self, there: dict[str, Item]) -> None:
-        """Fetch parts of segments, and what has changed of other files."""
+        """Fetch parts of segments, and the description of the study if it has changed."""
         from multiprocessing.pool import ThreadPool
 
         sizes = {path.stem: path.stat().st_size for path in segments_in(self.folder / FOLDER)}
         parts = [part for part in _parts(there) if part.end > sizes.get(part.segment, 0)]
-        names = [
-            name
-            for name, item in there.items()
-            if _WHOLE.fullmatch(name) and item != self._same.get(name, _NEITHER)[1]
-        ]
         with ThreadPool(THREADS) as threads:
-            contents = threads.imap(self._store.get, [*(part.name for part in parts), *names])
-            for part in parts:
-                self._append(part, next(contents) or b"")
-            for name in names:
-                if (content := next(contents)) is not None:
-                    path = self.folder / name
-                    with storing(path):
-                        path.parent.mkdir(exist_ok=True)
-                        with replacing(path) as sink:
-                            sink.write(content)
-                    self._same[name] = content, there[name]
+            contents = threads.imap(self._store.get, [part.name for part in parts])
+            for part, content in zip(parts, contents, strict=True):
+                self._append(part, content or b"")
+        item, path = there.get(FILE_NAME), self.folder / FILE_NAME
+        if item not in (None, self._same[1]):
+            described = self._store.get(FILE_NAME)
+            if described is not None:
+                with storing(path), replacing(path) as sink:
+                    sink.write(described)
+                self._same = described, item
 
     def _append(self, part: _Part, content: bytes) -> None:
         """Append to a segment what it lacks of a part; who reads it meanwhile sees it locked."""
@@ -360,21 +348,17 @@ class Mirror:
                     sink.flush()
 
     def _push(self, there: dict[str, Item]) -> None:
-        """Push what the store lacks: sources, lines, and then the description."""
-        sources, described = (self._changed(there, name) for name in ("sources/*.json", FILE_NAME))
-        for name, content in chain(sources, self._lines(there), described):
+        """Push what the store lacks: lines, and then the description."""
+        for name, content in self._lines(there):
             there[name] = self._store.put(name, content)
             self._has_pushed = True
-            if _WHOLE.fullmatch(name):
-                self._same[name] = content, there[name]
-
-    def _changed(self, there: Mapping[str, Item], pattern: str) -> Iterator[tuple[str, bytes]]:
-        for path in self.folder.glob(pattern):
-            name, content = path.relative_to(self.folder).as_posix(), path.read_bytes()
-            same, item = self._same.get(name, _NEITHER)
-            # Who finds that another command has changed it takes that one.
-            if content != same and there.get(name) == item:
-                yield name, content
+        path, (same, item) = self.folder / FILE_NAME, self._same
+        # Who finds that another command has changed it takes that one.
+        if there.get(FILE_NAME) == item and path.exists():
+            described = path.read_bytes()
+            if described != same:
+                there[FILE_NAME] = self._store.put(FILE_NAME, described)
+                self._has_pushed, self._same = True, (described, there[FILE_NAME])
 
     def _lines(self, there: Mapping[str, Item]) -> Iterator[tuple[str, bytes]]:
         ends: dict[str, int] = {}

@@ -28,7 +28,7 @@ from ...data_loaders.sources import unknown
 from ...solvers.registration import solver_names
 from ..errors import StudyError
 from ..jobs import Limits
-from ..loading import SolverSpec, offered, offers
+from ..loading import SolverSpec
 from ..words import plural, visible
 from .grid import Axes, key_path, written_out
 
@@ -114,12 +114,9 @@ def resolve_solver_name(
     for other in KINDS:
         if find(name, solver_names(other)) is not None:
             raise StudyError(f"{name} is a solver for studies of the kind {other!r}, not {kind!r}")
-    offer = offered(name)
-    if offer is not None:
-        return offer.target
     if name.endswith(".py"):
         raise StudyError(f"{name!r} is a file; name the class in it too, as in {name}:MySolver")
-    names = dict.fromkeys([*labels, *solver_names(kind), *(offer.name for offer in offers())])
+    names = dict.fromkeys([*labels, *solver_names(kind)])
     raise StudyError(f"unknown solver {name!r}{suggest(name, list(names))}")
 
 

@@ -14,7 +14,6 @@ from ...data_loaders import suggest
 from ...data_loaders.sources import unknown
 from ..errors import StudyError
 from ..hashing import hash_json
-from ..loading import offered
 from ..words import shown
 from .grid import free_label, label_of
 from .model import (
@@ -26,7 +25,6 @@ from .model import (
     TaskEntry,
     dataset_names,
     find,
-    is_foreign,
     is_users_file,
     resolve_solver_name,
 )
@@ -231,8 +229,7 @@ def _select_solvers(study: StudyBase, names: Iterable[str]) -> list[SolverEntry]
     def made(name: str, taken: Collection[str]) -> list[SolverEntry]:
         labels = [*(solver.label for solver in study.solvers), *_stems(study.solvers)]
         target = resolve_solver_name(name, study.kind, labels=labels)
-        offer = None if target == name or is_foreign(name) else offered(name)
-        label = free_label(offer.name if offer else target.rsplit(":", 1)[-1], taken)
+        label = free_label(target.rsplit(":", 1)[-1], taken)
         same = [solver for solver in study.solvers if solver.name == target]
         return same or [SolverEntry(name=target, label=label)]
 

@@ -241,7 +241,7 @@ def test_no_process_or_file_is_left(ended, folder):
     assert running(lambda process: "97531" in " ".join(process.cmdline())) == []
     assert marked(TOKEN) == []
     assert not (folder / "logs").exists()
-    assert {path.name for path in (folder / "svm" / "results").iterdir()} - {"sources"} == {
+    assert {path.name for path in (folder / "svm" / "results").iterdir()} == {
         "facts.json", "journal", "report.html", "runs.parquet", "study.json",
     }  # fmt: skip
 

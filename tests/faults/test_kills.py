@@ -135,7 +135,7 @@ def plan_of(place, name):
 
 def leftovers(results):
     """Whatever does not belong into a results folder; a killed process may leave what it wrote."""
-    known = {"report.html", "journal", "runs.parquet", "study.json", "sources", "facts.json"}
+    known = {"report.html", "journal", "runs.parquet", "study.json", "facts.json"}
     unfinished = re.compile(rf"{re.escape(UNFINISHED)}\w+-({'|'.join(known)})\.part")
     names = {path.name for path in results.iterdir()}
     return [name for name in names - known if not unfinished.fullmatch(name)]

@@ -169,6 +169,17 @@ def test_every_job_ends_once_and_the_record_tells_of_its_machine(cluster):
     assert cluster.said == []
 
 
+def test_a_file_that_cannot_be_read_is_one_failed_run(cluster, own, monkeypatch):
+    def unreadable(path):
+        raise PermissionError("denied")
+
+    monkeypatch.setattr(type(own), "read_bytes", unreadable)
+    with closing(cluster.executor()) as executor:
+        (ended,) = (e for e in executor.execute(iter([job(f"{own}:Own")])) if isinstance(e, Ended))
+    assert ended.outcome.status == "user"
+    assert ended.outcome.reason == f"{own}: its code cannot be read (denied)"
+
+
 def test_it_works_where_an_event_loop_runs_as_in_a_notebook(cluster):
     async def cell():
         dask.check_answers(cluster.dask.scheduler_address)

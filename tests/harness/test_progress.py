@@ -14,7 +14,7 @@ from marginbench.harness.execution.progress import (
     outcome_line,
 )
 from marginbench.harness.jobs import Limits
-from marginbench.harness.planning.forecast import Forecast, eta_words, span
+from marginbench.harness.planning.forecast import Forecast, span
 from marginbench.harness.planning.plan import Run, in_rounds
 from marginbench.harness.results.feasibility import FeasibilityRecord
 from marginbench.harness.results.svm import Record
@@ -39,32 +39,25 @@ def test_a_pair_takes_the_mean_of_its_runs_or_as_long_as_others():
     for pair, seconds in recorded:
         forecast.add(pair, seconds)
     for pair, expected in (
-        (known, (10.0, 10.0)),
-        (("c", "SMO"), (10.0, 30.0)),
-        (("b", "SBP"), (1.0, 1.0)),
-        (("a", "New"), (1.0, 30.0)),
+        (known, 10.0),
+        (("c", "SMO"), 20.0),
+        (("b", "SBP"), 1.0),
+        (("a", "New"), (10.0 + 30.0 + 1.0) / 3),
     ):
         assert forecast.remaining({pair: 1}) == expected
-    assert forecast.remaining({known: 2}) == (20.0, 20.0)
+    assert forecast.remaining({known: 2}) == 20.0
     # Runs that have begun count, and none is spread over several jobs.
     forecast, slow, fast = Forecast(jobs=2), ("a", "slow"), ("a", "fast")
     assert forecast.remaining({}) is None
     forecast.add(slow, 100.0)
     forecast.add(fast, 2.0)
-    assert forecast.remaining({fast: 10}, [(fast, 1.0), (slow, 300.0)]) == (10.5, 10.5)
-    assert forecast.remaining({fast: 1}, [(slow, 10.0)]) == (90.0, 90.0)
+    assert forecast.remaining({fast: 10}, [(fast, 1.0), (slow, 300.0)]) == 10.5
+    assert forecast.remaining({fast: 1}, [(slow, 10.0)]) == 90.0
 
 
 def test_times_in_words():
     spans = [(0.4, "0 s"), (59.6, "1 min 00 s"), (3599, "59 min 59 s"), (3600, "1 h 00 min")]
     assert [(seconds, span(seconds)) for seconds, _ in spans] == spans
-    for low, high, words in (
-        (62.0, 65.0, "about 1 min 04 s"),
-        (100.0, 120.0, "about 1 min 50 s"),
-        (20.0, 70.0, "about 20 s to 1 min 10 s"),
-        (7200.0, 20_000.0, "about 2 h 00 min to 5 h 33 min"),
-    ):
-        assert eta_words((low, high)) == words
 
 
 def test_plain_lines_count_the_runs_and_the_time_that_is_left():
@@ -157,6 +150,6 @@ def test_a_study_as_events():
     first, last = events[3], events[5]
     assert (first["machine"], first["status"], first["reason"]) == ("node1", "crashed", "lost")
     assert (first["done"], first["failed"], first["running"], first["to_do"]) == (1, 1, 0, 2)
-    assert len(first["left_s"]) == 2
+    assert first["left_s"] >= 0
     assert (last["seed"], last["wall_s"], last["left_s"]) == (1, 1.5, None)
     assert (events[6]["done"], events[6]["failed"]) == (2, 1)

@@ -195,8 +195,8 @@ def test_what_a_store_has_lost_comes_back_from_who_wrote_it(mirror, mirror_of, s
 def test_names_in_a_store_that_are_not_of_a_results_folder_are_left(
     mirror_of, tmp_path, monkeypatch
 ):
-    outside = ("journal/../../a.jsonl", "/a/journal/b.jsonl", "sources/../a")
-    others = ("logs/a.txt", "journal/a.txt", "journal/.a.jsonl", "sources/.hidden", "notes.txt")
+    outside = ("journal/../../a.jsonl", "/a/journal/b.jsonl", "journal/../a")
+    others = ("logs/a.txt", "journal/a.txt", "journal/.a.jsonl", "notes.txt")
     names = outside + others
     monkeypatch.setattr(Store, "list", lambda self: dict.fromkeys(names, Item(1, "")))
     monkeypatch.setattr(Store, "get", lambda self, name: b"x")
@@ -419,7 +419,7 @@ def test_an_interrupted_command_pushes_what_it_has(board, store, alone, begun):
     assert run(board, Counting(seen)).already_recorded == 3
     # A store is a results folder.
     assert numbers(store) == numbers(alone)
-    assert {path.name for path in store.iterdir()} == {"study.json", "journal", "sources"}
+    assert {path.name for path in store.iterdir()} == {"study.json", "journal"}
 
 
 def test_a_look_shows_what_runs(board, tmp_path):

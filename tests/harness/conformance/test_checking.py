@@ -14,7 +14,7 @@ from marginbench.harness.conformance.running import (
     check_solver,
     checked,
 )
-from marginbench.harness.conformance.scaffold import Names, write_solver
+from marginbench.harness.conformance.scaffold import write_solver
 from marginbench.harness.errors import SolverError
 from marginbench.harness.jobs import Ended, Outcome, Started
 from marginbench.harness.loading import load_class
@@ -161,9 +161,9 @@ FRAGILE = """
 import os
 import numpy as np
 from scipy import sparse
-from good_solver import Good
+from good_solver import GoodSolver
 
-class Fragile(Good):
+class Fragile(GoodSolver):
     def _solve(self, problem, monitor):
         if sparse.issparse(problem.X):
             while True:
@@ -179,7 +179,7 @@ def test_a_solver_that_hangs_and_ends_its_process_is_checked_to_the_end(run, tmp
     monkeypatch.chdir(tmp_path)
     chosen = ("constructor", "sparse data", "float32 data")
     monkeypatch.setattr(running, "CHECKS", {"estimator": chosen})
-    write_solver(Names("Good", "good_solver"), tmp_path)
+    write_solver("GoodSolver", tmp_path)
     (tmp_path / "fragile.py").write_text(FRAGILE)
     code, out, _ = run("check", "fragile.py:Fragile", "--timeout", "1", "--json")
     passed, sparse, float32 = json.loads(out)["checks"]
