@@ -79,7 +79,7 @@ import sys
 from dataclasses import replace
 
 # What all runs need of other packages is imported once; each run has a process of its own.
-import matplotlib, numba, numpy, pandas, pyarrow.parquet, scipy.sparse.linalg, sklearn.svm
+import numba, numpy, scipy.sparse.linalg, sklearn.svm
 
 
 def run(name):

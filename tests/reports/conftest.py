@@ -1,6 +1,7 @@
 """Results folders for the tests, written through the record store as a run would."""
 
 import dataclasses
+import functools
 import hashlib
 import json
 import os
@@ -12,6 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import unquote, urlsplit
 
+import jinja2
 import numpy as np
 import pytest
 from markupsafe import Markup
@@ -23,6 +25,7 @@ from marginbench.harness.results.journal import Journal, record_line
 from marginbench.harness.results.svm import Checkpoint, Record
 from marginbench.reports.drawing.canvas import Drawing
 from marginbench.reports.results import load_results
+from marginbench.reports.templating import environment
 
 ENVIRONMENT = json.dumps(
     {
@@ -207,6 +210,16 @@ def _problem(site, path, address, pages):
     if parts.fragment and unquote(parts.fragment) not in pages[target].values("id"):
         return "leads to no anchor"
     return ""
+
+
+@pytest.fixture(autouse=True, scope="session")
+def compiled_once():
+    """A template is compiled once, not for each page."""
+    compiled = jinja2.Environment.compile
+    once = functools.cache(lambda *source: compiled(environment(), *source))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jinja2.Environment, "compile", lambda _, *source: once(*source))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -79,6 +79,7 @@ def test_a_record_of_another_kind_is_damaged(record, make, write_results):
     assert load_results(folder).runs["status"].tolist() == ["damaged"]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_plain_runs_raise_no_caution_and_name_their_command_whatever_the_last_one_was(plain, make):
     text = make.page(plain).text
     assert "None: every run that was tried ended as planned." in text

@@ -164,6 +164,7 @@ def test_a_link_holds_the_numbers_unless_they_are_many():
     assert csv_link(pd.DataFrame({"long": ["x" * 20_000]})) == ""
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_each_figure_has_its_command_and_small_ones_their_numbers(make, results_of):
     records = [make.finished("a/b", "SMO", 0, make.trace([1e3, 1e4], [0.3, 0.1]))]
     results = results_of(records)

@@ -88,13 +88,12 @@ print(json.dumps({
 
 
 def test_one_file_makes_a_kernel_of_solvers_models_and_studies(tmp_path):
-    # A copy of the package with one more file.
-    ignore = shutil.ignore_patterns("__pycache__")
+    # A copy of the package, with its bytecode, and one more file.
     package = tmp_path / "copy" / "marginbench"
-    shutil.copytree(Path(sys.modules["marginbench"].__file__).parent, package, ignore=ignore)
+    shutil.copytree(Path(sys.modules["marginbench"].__file__).parent, package)
     for name in ("data_loaders", "solvers", "harness", "studies"):
         if not (package / name).is_dir():
-            shutil.copytree(ROOT / name, package / name, ignore=ignore)
+            shutil.copytree(ROOT / name, package / name)
     (package / "solvers" / "kernels" / "rational.py").write_text(RATIONAL)
     (tmp_path / "study.toml").write_text(STUDY)
     done = subprocess.run(
