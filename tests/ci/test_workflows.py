@@ -1,11 +1,17 @@
-"""The workflows ask for no more than they need, and know the versions of Python."""
+"""What the workflows run exists, and they ask for no more than they need."""
 
 import configparser
+import os
 import re
+import shlex
 import tomllib
 from pathlib import Path
 
 import pytest
+import typer
+
+from marginbench.harness.cli.app import build_app
+from marginbench.reports.command import add_commands
 
 yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
 
@@ -23,6 +29,46 @@ def read(path):
 def steps(workflow):
     for job in workflow["jobs"].values():
         yield from job["steps"]
+
+
+def tox_sections():
+    tox = configparser.ConfigParser(interpolation=None)
+    tox.read(ROOT / "tox.ini", "utf-8")
+    return tox
+
+
+def project():
+    return tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+
+
+def check_exists(words):
+    """Fail unless what a command names is there."""
+    if words[:3] == ["tox", "run", "-e"]:
+        named = {f"testenv:{name}" for name in words[3].split(",")} - {"testenv:py"}
+        assert named <= set(tox_sections()), words
+    elif words[0].startswith(".ci/"):
+        assert os.access(ROOT / words[0], os.X_OK), words
+    elif words[0] == "marginbench":
+        app = build_app(lambda results, command: results)
+        add_commands(app)
+        command = typer.main.get_command(app).commands[words[1]]
+        known = {option for parameter in command.params for option in parameter.opts}
+        assert {word for word in words if word.startswith("--")} <= known, words
+    else:
+        # A step for which this test knows no rule belongs in a script.
+        assert words[0] in ("python", "sphinx-build", "sudo"), words
+
+
+def test_what_the_steps_run_exists(path):
+    found = [
+        words
+        for step in steps(read(path))
+        for line in re.split(r"\n|&&", step.get("run", ""))
+        if (words := shlex.split(line))
+    ]
+    assert found
+    for words in found:
+        check_exists(words)
 
 
 def test_they_ask_for_no_more_than_they_need(path):
@@ -46,13 +92,10 @@ def test_they_ask_for_no_more_than_they_need(path):
 
 
 def test_the_versions_of_python_are_those_of_tox_and_of_the_package(path):
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    found = "\n".join(project["classifiers"])
+    found = "\n".join(project()["classifiers"])
     wanted = re.findall(r"Programming Language :: Python :: (3\.\d+)", found)
     numbers = ",".join(version.replace(".", "") for version in wanted)
-    tox = configparser.ConfigParser(interpolation=None)
-    tox.read(ROOT / "tox.ini", "utf-8")
-    assert f"py{{{numbers}}}" in tox["tox"]["env_list"]
+    assert f"py{{{numbers}}}" in tox_sections()["tox"]["env_list"]
     workflow = read(path)
     if path.stem == "tests":
         assert workflow["jobs"]["quick"]["strategy"]["matrix"]["python"] == wanted
