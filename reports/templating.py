@@ -13,7 +13,7 @@ from ..data_loaders.atomic import replacing
 from ..harness.interrupts import interrupts_deferred
 from ..harness.storage import storing
 from ..harness.words import visible_lines
-from .drawing.canvas import PALETTE
+from .drawing.canvas import PALETTE, Sheet
 from .formatting import has_long_word
 
 #: Where they are.
@@ -26,10 +26,11 @@ def environment() -> jinja2.Environment:
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
+        auto_reload=False,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.globals["palette"] = PALETTE
+    templates.globals |= {"palette": PALETTE, "sheet": Sheet(kept={})}
     templates.tests["long"] = has_long_word
     return templates
 
