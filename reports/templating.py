@@ -11,7 +11,7 @@ import jinja2
 
 from ..data_loaders.atomic import replacing
 from ..harness.interrupts import interrupts_deferred
-from ..harness.storage import storing
+from ..harness.storage import holds, storing
 from ..harness.words import visible_lines
 from .drawing.canvas import PALETTE, Sheet
 from .formatting import has_long_word
@@ -40,11 +40,17 @@ def page(template: jinja2.Template, **values: object) -> str:
     return visible_lines(template.render(**values), sys.maxsize)
 
 
-def write_page(path: Path, text: str) -> Path:
-    """Write a page, atomically; a StorageError if that fails."""
-    with interrupts_deferred(), storing(path), replacing(path) as sink:
-        sink.write(text.encode())
-    return path
+def write_page(path: Path, text: str, **remedy: str) -> bool:
+    """Write a page, atomically, and whether it had to be; a StorageError if that fails.
+
+    A file that is the same page already stays as it is, with its time of change.
+    """
+    page = text.encode()
+    if holds(path, page):
+        return False
+    with interrupts_deferred(), storing(path, **remedy), replacing(path) as sink:
+        sink.write(page)
+    return True
 
 
 def page_script(*names: str) -> str:

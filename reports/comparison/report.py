@@ -361,7 +361,8 @@ def write_page(comparison: Comparison, path: Path) -> Path:
 
     sides = comparison.before, comparison.after
     check_target(path, [side.results.folder for side in sides if side.results])
-    return write_page(path, render(comparison))
+    write_page(path, render(comparison))
+    return path
 
 
 def check_target(path: Path, folders: Iterable[Path]) -> None:
