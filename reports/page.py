@@ -12,10 +12,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 from markupsafe import Markup
 
-from ..data_loaders.atomic import replacing
-from ..harness.interrupts import interrupts_deferred
-from ..harness.storage import holds, storing
-from . import analysis
+from . import analysis, templating
 from .formatting import slug
 from .results import Results
 from .statistics import integrity
@@ -34,18 +31,11 @@ class Written(NamedTuple):
 
 
 def write_page(results: Results, command: str = "") -> Written:
-    """Write the page, ``report.html`` in the results folder, atomically.
-
-    A file that is the same page already stays as it is, with its time of change.
-    """
+    """Write the page, ``report.html`` in the results folder: see :func:`.templating.write_page`."""
     path = results.folder / "report.html"
-    text = render(results, command or results.study.command).encode()
-    if holds(path, text):
-        return Written(path, changed=False)
+    text = render(results, command or results.study.command)
     remedy = "mend that and write it with 'marginbench report'; the runs are recorded"
-    with interrupts_deferred(), storing(path, remedy), replacing(path) as sink:
-        sink.write(text)
-    return Written(path, changed=True)
+    return Written(path, templating.write_page(path, text, remedy=remedy))
 
 
 def render(results: Results, command: str, site: Mapping[str, Any] | None = None) -> str:

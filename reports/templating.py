@@ -11,9 +11,9 @@ import jinja2
 
 from ..data_loaders.atomic import replacing
 from ..harness.interrupts import interrupts_deferred
-from ..harness.storage import storing
+from ..harness.storage import holds, storing
 from ..harness.words import visible_lines
-from .drawing.canvas import PALETTE
+from .drawing.canvas import PALETTE, Sheet
 from .formatting import has_long_word
 
 #: Where they are.
@@ -26,10 +26,11 @@ def environment() -> jinja2.Environment:
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
+        auto_reload=False,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.globals["palette"] = PALETTE
+    templates.globals |= {"palette": PALETTE, "sheet": Sheet(kept={})}
     templates.tests["long"] = has_long_word
     return templates
 
@@ -39,11 +40,17 @@ def page(template: jinja2.Template, **values: object) -> str:
     return visible_lines(template.render(**values), sys.maxsize)
 
 
-def write_page(path: Path, text: str) -> Path:
-    """Write a page, atomically; a StorageError if that fails."""
-    with interrupts_deferred(), storing(path), replacing(path) as sink:
-        sink.write(text.encode())
-    return path
+def write_page(path: Path, text: str, **remedy: str) -> bool:
+    """Write a page, atomically, and whether it had to be; a StorageError if that fails.
+
+    A file that is the same page already stays as it is, with its time of change.
+    """
+    page = text.encode()
+    if holds(path, page):
+        return False
+    with interrupts_deferred(), storing(path, **remedy), replacing(path) as sink:
+        sink.write(page)
+    return True
 
 
 def page_script(*names: str) -> str:

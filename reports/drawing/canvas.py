@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from xml.sax.saxutils import escape
 
@@ -105,6 +105,9 @@ class Sheet:
     # In points, of a figure that stands alone; None on a page, where figures have their own.
     width: float | None = None
     extra: float = 0.0  # points of height for a title and a legend
+    # Axes by their layout, on which the next figure of lines is drawn in place of the last, where
+    # each is saved at once: to make them takes as long as to save a figure.
+    kept: dict[tuple[Any, ...], Axes] | None = field(default=None, compare=False)
 
     @property
     def scale(self) -> float:
@@ -115,6 +118,21 @@ class Sheet:
     def font(self) -> float:
         """The size of text."""
         return max(SMALLEST_FONT, FONT * self.scale)
+
+    def axes(self, *layout: Any) -> Axes:
+        """Empty axes with a layout, as :func:`new_axes` takes it, for lines, bands and texts."""
+        if self.kept is None or layout not in self.kept:
+            axes = new_axes(self, *layout)
+            if self.kept is not None:
+                self.kept[layout] = axes
+            return axes
+        axes = self.kept[layout]
+        for artist in (*axes.lines, *axes.collections, *axes.texts):
+            artist.remove()
+        axes.set(xscale="linear", yscale="linear", xlabel="")
+        axes.relim()
+        axes.autoscale()
+        return axes
 
 
 #: A figure on a page.
@@ -152,6 +170,8 @@ def new_axes(
             axes = figure.add_subplot()
     figure.patch.set_visible(False)
     axes.patch.set_visible(False)
+    # No words stand beside them, whose place would be sought among the labels of ticks.
+    axes.yaxis.set_label_coords(0.0, 0.5)
     return axes
 
 
@@ -184,9 +204,9 @@ class Drawing:
         with mpl.rc_context(SETTINGS):
             return self.draw(sheet)
 
-    def svg(self, prefix: str) -> Markup:
+    def svg(self, prefix: str, sheet: Sheet = PAGE) -> Markup:
         """An ``<svg>`` element in the page's colours, its ids unique by their prefix."""
-        return Markup(inline(self.on(PAGE), prefix, self.title, self.description))
+        return Markup(inline(self.on(sheet), prefix, self.title, self.description))
 
 
 def drawing(axes: Axes, title: str, description: str, data: pd.DataFrame | None = None) -> Drawing:

@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -137,8 +137,9 @@ Styles = Mapping[str, SolverStyle]
 _MARKS = 6  # on a line of steps, apart from its end
 # Ratios read as plain decimals, as seconds do: "0.3", not a multiple of a power of ten.
 _RATIO = "seconds"
-# The columns of statistics as figures call them.
-_XY = {"cost": "x", "median": "y", "cost_low": "x_low", "cost_high": "x_high"}
+# What is drawn of the columns of statistics, as figures call it.
+_DRAWN = {"cost": "x", "median": "y", "cost_low": "x_low", "cost_high": "x_high"}
+_DRAWN |= {name: name for name in ("x", "y", "low", "high", "x_low", "x_high", "seed")}
 # In points: two small figures fit beside each other on a phone.
 _SMALL = (204.0, 164.0, (50.0, 12.0, 24.0, 9.0))
 _ROW, _LOWEST = 1.7 * FONT, 90.0  # of the figure that has a row for each solver
@@ -175,8 +176,8 @@ class Axis:
 
     def say(self, value: float) -> str:
         """A number on it in words."""
-        named = {str(name): say for name, say in formatting.FORMATS.items()}
-        return named[self.format](value) if self.format in named else f"{value:.3g}"
+        say = cast("Mapping[str, Callable[[float], str]]", formatting.FORMATS).get(self.format)
+        return say(value) if say else f"{value:.3g}"
 
 
 def draw_lines(
@@ -202,16 +203,15 @@ def draw_lines(
     with their words, ``floor`` is where zero is drawn on a logarithmic axis, by default below all
     other values. With ``steps`` a value holds until the next x.
     """
-    rows = (data if frame is None else frame).rename(columns=_XY)
-    if "seed" in rows:
-        # Single runs come first, below their medians.
-        rows = rows.sort_values("seed", kind="stable")
-    ends = [name for name in ("low", "high", "y") if name in rows]
-    values = rows[ends].to_numpy(np.float64).ravel()
+    frame = data if frame is None else frame
+    rows: dict[str, Array] = {
+        _DRAWN[name]: frame[name].to_numpy(np.float64, na_value=np.nan)
+        for name in map(str, frame)
+        if name in _DRAWN
+    }
+    values = np.concatenate([rows[name] for name in ("low", "high", "y") if name in rows])
     values = np.append(values[np.isfinite(values)], [value for value, _ in levels])
-    if not np.isfinite(rows["y"].to_numpy(np.float64)).any() or (
-        x.log and not (rows["x"] > 0).any()
-    ):
+    if not np.isfinite(rows["y"]).any() or (x.log and not (rows["x"] > 0).any()):
         return None
     if y.log:
         if floor is None and not (values > 0).any():
@@ -221,23 +221,28 @@ def draw_lines(
             levels = [*levels, (0.0, "zero")]
         levels = [(value if value > 0 else floor, words) for value, words in levels]
         values = np.where(values > 0, values, floor)
-        rows = rows.assign(**{name: rows[name].mask(rows[name] <= 0, floor) for name in ends})
-    kinds = rows["drawn"] if "drawn" in rows else pd.Series("median", rows.index)
+        rows |= {
+            name: np.where(rows[name] <= 0, floor, rows[name])
+            for name in ("low", "high", "y")
+            if name in rows
+        }
+    solvers = frame["solver"].to_numpy()
+    kinds = frame["drawn"].to_numpy() if "drawn" in frame else np.full(len(frame), "median")
+    # Single runs come first, below their medians.
+    order = np.argsort(rows["seed"], kind="stable") if "seed" in rows else np.arange(len(frame))
+    places = {solver: order[solvers[order] == solver] for solver in styles}
+    places = {solver: own for solver, own in places.items() if len(own)}
 
     def draw(sheet: Sheet) -> Figure:
-        axes = new_axes(sheet, *(_SMALL if small else (WIDTH, HEIGHT, MARGINS)))
-        costs = rows[[name for name in ("x", "x_low", "x_high") if name in rows]]
-        x.set(axes, "x", costs.to_numpy(np.float64))
+        axes = sheet.axes(*(_SMALL if small else (WIDTH, HEIGHT, MARGINS)))
+        costs = [rows[name] for name in ("x", "x_low", "x_high") if name in rows]
+        x.set(axes, "x", np.concatenate(costs))
         y.set(axes, "y", values)
-        columns = {str(name): rows[name].to_numpy() for name in rows}
-        shown = [solver for solver in styles if solver in set(columns["solver"])]
         marks = 0 if small else _MARKS if steps else 2 * _MARKS
-        for index, solver in enumerate(shown):
-            own = columns["solver"] == solver
+        for index, (solver, own) in enumerate(places.items()):
+            start = index / len(places)
             for kind in dict.fromkeys(kinds[own]):
-                chosen = np.flatnonzero(own & (kinds == kind))
-                of_kind = {name: column[chosen] for name, column in columns.items()}
-                start = index / len(shown)
+                of_kind = {name: column[own[kinds[own] == kind]] for name, column in rows.items()}
                 _draw_rows(axes, kind, of_kind, styles[solver], sheet.scale, steps, (marks, start))
         for index, (value, words) in enumerate(levels):
             _level(axes, value, words, sheet, at_left=index % 2 == 0)
@@ -246,9 +251,12 @@ def draw_lines(
     logs = [name for axis, name in ((x, "horizontal"), (y, "vertical")) if axis.log]
     sentences = [f"Logarithmic: the {' and the '.join(logs)} axis."] if logs else []
     sentences += [f"Dashed: {words}." for _, words in levels if words]
-    for solver, of_solver in by_style(rows[kinds.isin(["median", "end"])], styles):
-        places = [f"{y.say(row['y'])} at {x.say(row['x'])}" for row in records(of_solver)]
-        sentences.append(f"{solver}: {' to '.join(dict.fromkeys((places[0], places[-1])))}.")
+    for solver, own in places.items():
+        medians = own[np.isin(kinds[own], ("median", "end"))]
+        if len(medians):
+            ends = [tuple(float(rows[name][end]) for name in "yx") for end in medians[[0, -1]]]
+            said = [f"{y.say(value)} at {x.say(cost)}" for value, cost in ends]
+            sentences.append(f"{solver}: {' to '.join(dict.fromkeys(said))}.")
     return Drawing(draw, title, description or " ".join(sentences), data)
 
 
@@ -271,13 +279,13 @@ def _draw_rows(
         axes.plot(x, y, **style.line(1.0, 8 * scale) | {"ls": "", "dashes": (None, None)})
     elif kind == "median":
         if "low" in rows and (rows["high"] > rows["low"]).any():
-            kept = _changes(steps, rows["low"], rows["high"])
+            kept = changes(rows["low"], rows["high"]) if steps else slice(None)
             axes.fill_between(
                 x[kept], rows["low"][kept], rows["high"][kept], color=color, alpha=0.13, lw=0,
                 step="post" if steps else None,
             )  # fmt: skip
-        kept = _changes(steps, y)
-        n = int(kept.sum())
+        kept = changes(y) if steps else slice(None)
+        n = len(y[kept])
         step_of = max(n // max(marks[0], 1), 1)
         marked = range(int(marks[1] * step_of), n - 1, step_of) if marks[0] else ()
         axes.plot(
@@ -298,10 +306,10 @@ def _draw_rows(
         )  # fmt: skip
 
 
-def _changes(steps: bool, *columns: Array) -> npt.NDArray[np.bool_]:
+def changes(*columns: Array) -> npt.NDArray[np.bool_]:
     """Which points of a step curve are seen: its ends, and those where it changes."""
     kept = np.ones(len(columns[0]), dtype=bool)
-    if steps and len(kept) > 2:
+    if len(kept) > 2:
         kept[1:-1] = np.any([np.diff(column)[:-1] != 0 for column in columns], axis=0)
     return kept
 

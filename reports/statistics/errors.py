@@ -16,16 +16,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.special import ndtri, stdtrit
 
 from ...harness.results.svm import unpacked
 from ..frames import by_solver
 
 #: Of all intervals here.
 CONFIDENCE = 0.95
-# Not from scipy.stats: its import takes longer than a small report.
 _QUANTILE = 0.5 + CONFIDENCE / 2
-_NORMAL = float(ndtri(_QUANTILE))
+_NORMAL = 1.959963984540054  # the standard normal distribution's, as of scipy.special.ndtri
 
 Mask = npt.NDArray[np.bool_]
 
@@ -175,6 +173,9 @@ def _correlation(first: SolverErrors, second: SolverErrors) -> float:
 def _seed_width(variance: float, freedom: float) -> float:
     if variance <= 0:
         return 0.0
+    # Imported here: studies of one seed do without, and scipy.stats would take longer still.
+    from scipy.special import stdtrit
+
     return float(stdtrit(freedom, _QUANTILE)) * math.sqrt(variance)
 
 
@@ -198,36 +199,36 @@ def fronts(runs: pd.DataFrame, measures: Sequence[str]) -> pd.DataFrame:
     rows: list[tuple[Any, ...]] = []
     names = list(measures)
     for task, task_runs in runs[runs["status"] != "skipped"].groupby("task", sort=False):
-        compared = [
-            (solver, group[names].astype(np.float64), SolverErrors.of(group))
+        compared = {
+            solver: (group[names].to_numpy(np.float64), SolverErrors.of(group))
             for _, solver, group in by_solver(task_runs)
             if group["ok"].all() and not group[names].isna().any(axis=None)
-        ]
-        for solver, values, errors in compared:
+        }
+        for solver, own in compared.items():
             above = [
                 name
-                for name, others, their_errors in compared
-                if name != solver and _dominates(others, their_errors, values, errors)
+                for name, others in compared.items()
+                if name != solver and _dominates(others, own, names)
             ]
-            rows.append((task, solver, len(values), *values.median(), ", ".join(above), not above))
+            medians = np.median(own[0], axis=0)
+            rows.append((task, solver, len(own[0]), *medians, ", ".join(above), not above))
     columns = ["task", "solver", "n", *names, "dominated_by", "front"]
     # A table without a row has no types of its own.
     types = {"n": int, "front": bool} | dict.fromkeys(names, float)
     return pd.DataFrame(rows, columns=columns).astype(types)
 
 
-def _dominates(
-    values: pd.DataFrame,
-    errors: SolverErrors | None,
-    others: pd.DataFrame,
-    their_errors: SolverErrors | None,
-) -> bool:
+_Compared = tuple[npt.NDArray[np.float64], SolverErrors | None]  # the measures of runs, and errors
+
+
+def _dominates(first: _Compared, second: _Compared, names: Sequence[str]) -> bool:
     """Whether no median of the first is larger, and some measure is smaller beyond doubt."""
-    if (values.median() > others.median()).any():
+    (values, errors), (others, their_errors) = first, second
+    if (np.median(values, axis=0) > np.median(others, axis=0)).any():
         return False
-    below = values.max() < others.min()
-    if below.drop("test_error", errors="ignore").any():
+    below = dict(zip(names, values.max(axis=0) < others.min(axis=0), strict=True))
+    if any(below[name] for name in names if name != "test_error"):
         return True
-    if "test_error" not in values or errors is None or their_errors is None:
+    if "test_error" not in below or errors is None or their_errors is None:
         return False
     return difference(errors, their_errors).high < 0

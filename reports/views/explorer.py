@@ -23,6 +23,7 @@ from .. import analysis, formatting
 from ..analysis import once
 from ..described import SvmTask
 from ..drawing.canvas import COLOR_VARIABLES
+from ..drawing.figures import changes
 from ..frames import RUN, by_solver, n_planned
 from ..measures import FURTHER
 from ..results import Results
@@ -150,7 +151,7 @@ def _series(
                 for row, name in enumerate(names if columns else ()):
                     about = {"value": values.index(name), "kind": kind}
                     series.append(cell | about | _numbers(columns, row) | counts)
-        for value, name in enumerate(values):
+        for value, name in enumerate(() if failed.empty else values):
             # Their last checkpoints.
             last = curves.unfinished(failed, cost, name).drop_duplicates(RUN, keep="last")
             for task, solver, ends in by_solver(last):
@@ -168,10 +169,7 @@ def _numbers(columns: Mapping[str, npt.NDArray[Any]], row: int) -> dict[str, lis
     curve = {
         new: curve[name][row % len(curve[name])] for name, new in _COLUMNS.items() if name in curve
     }
-    kept = np.ones(len(curve["x"]), dtype=bool)
-    if len(kept) > 2:
-        drawn = np.stack([curve[name] for name in ("y", "low", "high")])
-        kept[1:-1] = (np.diff(drawn[:, :-1]) != 0).any(axis=0)
+    kept = changes(curve["y"], curve["low"], curve["high"])
     return {name: _rounded(values[kept]) for name, values in curve.items()}
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,12 +16,12 @@ from ..analysis import once
 from ..described import CellTask, Finding, ImagesTask, Task
 from ..drawing.figures import Axis, draw_medians
 from ..formatting import plural
-from ..frames import RUN, SPREAD, by_solver, medians, of_task, records
+from ..frames import RUN, SPREAD, medians, of_task, records
 from ..measures import measured
 from ..results import Results
 from ..statistics import summary
 from ..statistics.targets import data_profile
-from ..tables import NONE, Cell, Heading, Table, measure_cell, number_cell
+from ..tables import NONE, Cell, Column, Table, framed, measure_cell, number_cell, number_column
 from ..view import Figure, Section, figures_of, task_section
 from .across import profile
 
@@ -114,9 +115,6 @@ _CELL_CAPTION = (
     "Medians over the instances that a method solved, with the range below. Bold: the least median "
     "among methods that solved all of them."
 )
-# Of a table with a row for each method: the term and the title of a column, and what makes a cell
-# of the method and its runs.
-_Column = tuple[str, str, Callable[[str, pd.DataFrame], Cell]]
 _OF_STUDY = (kappa_figures, solved_figures)
 _TERMS = (
     "Solved: with the certificate that the instance has, checked from scratch. Instances of all "
@@ -202,21 +200,16 @@ def protocol_section(results: Results) -> Iterator[Section]:
 
 
 def results_table(results: Results, label: str) -> Table:
-    """The table of a problem."""
+    """The table of a problem, with a row for each method."""
     (task,) = (task for task in results.study.tasks if task.label == label)
-    if isinstance(task, ImagesTask):
-        columns, caption, numbers = _image_columns(results, task)
-    else:
-        columns, caption, numbers = _cell_columns(results, task)
-    headings = [Heading("Method", short="method")]
-    headings += [Heading(title, "number", short=title, term=term) for term, title, _ in columns]
-    groups = by_solver(of_task(analysis.solved(results).runs, label))
-    return Table(
+    images = isinstance(task, ImagesTask)
+    methods, columns, numbers = _of_images(results, task) if images else _of_cells(results, task)
+    return framed(
         f"Results on {label}",
-        headings,
-        [[Cell(name), *(cell(name, runs) for _, _, cell in columns)] for _, name, runs in groups],
+        methods,
+        [Column("Method", short="method", of="solver"), *columns],
         name=f"results-{analysis.slugs(results)[label]}",
-        caption=caption,
+        caption=f"Medians over the runs. {_IMAGES_NOTE}" if images else _CELL_CAPTION,
         numbers=numbers,
     )
 
@@ -232,84 +225,99 @@ def problem_words(task: Task) -> str:
     )
 
 
-def _cell_columns(results: Results, task: Task) -> tuple[list[_Column], str, pd.DataFrame]:
-    """The columns of generated problems, what they are, and the numbers of the table."""
+def _column(title: str, of: Callable[[Mapping[str, Any]], Cell], term: str = "") -> Column:
+    return Column(title, "number", short=title, term=term, of=of)
+
+
+def _of_cells(results: Results, task: Task) -> tuple[pd.DataFrame, list[Column], pd.DataFrame]:
+    """The methods on generated problems, the columns of their table, and its numbers."""
     solved = analysis.solved(results)
-    table = of_task(solved.table, task.label)
+    table, runs = (of_task(frame, task.label) for frame in (solved.table, solved.runs))
     published = task.published if isinstance(task, CellTask) else {}
     rows = {(row["solver"], row["measure"]): row for row in records(table)}
-
-    def count(solver: str, runs: pd.DataFrame) -> Cell:
-        n = runs["solved"].sum()
-        return Cell(f"{n} / {len(runs)}", incomplete=not runs["ok"].all(), number=n)
-
-    def proven(solver: str, runs: pd.DataFrame) -> Cell:
+    runs = runs.assign(
         # That nothing separates is more than a small ||A x||.
-        return Cell(f"{(runs['solved'] & (runs['found'] == 'inseparable')).sum()} / {len(runs)}")
+        proven=runs["solved"] & (runs["found"] == "inseparable"),
+        most=runs["n_iter"].where(runs["ok"]),
+        mean=runs["wall_s"].where(runs["solved"]),
+    )
+    methods = runs.groupby("solver", sort=False, as_index=False).agg(
+        n=("solved", "size"),
+        n_solved=("solved", "sum"),
+        whole=("ok", "all"),
+        proven=("proven", "sum"),
+        most=("most", "max"),
+        mean=("mean", "mean"),
+    )
 
-    def needed(name: str, solver: str, runs: pd.DataFrame) -> Cell:
-        most = runs.loc[runs["ok"], "n_iter"].max()
-        if name == "n_iter" and not runs["solved"].any() and not math.isnan(most):
-            return Cell(f"no certificate in {formatting.count(most)}", absent=True)
-        return measure_cell(rows[solver, name], solved.costs[name])
+    def count(row: Mapping[str, Any]) -> Cell:
+        n = row["n_solved"]
+        return Cell(f"{n} / {row['n']}", incomplete=not row["whole"], number=n)
 
-    def mean(solver: str, runs: pd.DataFrame) -> Cell:
-        return number_cell(runs.loc[runs["solved"], "wall_s"].mean(), formatting.seconds)
+    def needed(name: str, row: Mapping[str, Any]) -> Cell:
+        if name == "n_iter" and not row["n_solved"] and not math.isnan(row["most"]):
+            return Cell(f"no certificate in {formatting.count(row['most'])}", absent=True)
+        return measure_cell(rows[row["solver"], name], solved.costs[name])
 
-    def printed(solver: str, runs: pd.DataFrame) -> Cell:
-        value = published.get(solver, math.nan)
+    def printed(row: Mapping[str, Any]) -> Cell:
+        value = published.get(row["solver"], math.nan)
         return Cell(value) if isinstance(value, str) else number_cell(value, formatting.seconds)
 
-    columns: list[_Column] = [("", "Solved", count)]
+    columns = [_column("Solved", count)]
     if isinstance(task, CellTask) and task.generator == "lap":
-        columns.append(("", "Proven inseparable", proven))
+        proven = _column("Proven inseparable", lambda row: Cell(f"{row['proven']} / {row['n']}"))
+        columns.append(proven)
     for name, measure in solved.costs.items():
         title = measure.title + (", median" if measure.format == "seconds" else "")
-        columns.append((name, title, partial(needed, name)))
-    columns.append(("", "Wall time, mean", mean))
+        columns.append(_column(title, partial(needed, name), name))
+    title = "Wall time, mean"
+    columns.append(number_column(title, "mean", formatting.seconds, short=title))
     numbers = measured(table, solved.costs, analysis.counts(results))
     if published:
-        columns.append(("", "Published mean", printed))
+        columns.append(_column("Published mean", printed))
         of_measure = numbers["solver"].map(dict(published)).where(numbers["measure"] == "wall_s")
         numbers = numbers.assign(published_mean=of_measure)
-    return columns, _CELL_CAPTION, numbers
+    return methods, columns, numbers
 
 
-def _image_columns(results: Results, task: ImagesTask) -> tuple[list[_Column], str, pd.DataFrame]:
-    """The columns of classes of images, what they are, and the numbers of the table."""
+def _of_images(results: Results, task: Task) -> tuple[pd.DataFrame, list[Column], pd.DataFrame]:
+    """The methods on classes of images, the columns of their table, and its numbers."""
+    assert isinstance(task, ImagesTask)
+    solved, measures = analysis.solved(results), analysis.measures(results)
+    counters = [name for name in solved.costs if name in analysis.counters(results)]
+    runs = of_task(solved.runs, task.label)
+    ended = runs[runs["ok"]].groupby("solver")
+    methods = runs.groupby("solver", sort=False)["ok"].agg(n="size", n_ok="sum")
+    methods = methods.join(ended[["gamma", "train_error", *counters, "wall_s"]].median())
+    methods = methods.join(ended["reason"].agg(lambda each: "; ".join(dict.fromkeys(each))))
     traces = of_task(analysis.traces(results), task.label)
-    measures = analysis.measures(results)
-    counters = [
-        name for name in analysis.solved(results).costs if name in analysis.counters(results)
-    ]
-
-    def count(solver: str, runs: pd.DataFrame) -> Cell:
-        n = runs["ok"].sum()
-        return Cell(f"{n} / {len(runs)}", incomplete=n < len(runs))
-
-    def median(name: str, solver: str, runs: pd.DataFrame) -> Cell:
-        value = runs.loc[runs["ok"], name].median()
-        return number_cell(value, partial(formatting.say, measures[name]))
-
-    def error(stage: int, solver: str, runs: pd.DataFrame) -> Cell:
-        chosen = (traces["solver"] == solver) & (traces["n_iter"] == stage)
-        return number_cell(traces.loc[chosen, "test_error"].median(), formatting.percent)
-
-    def ended(solver: str, runs: pd.DataFrame) -> Cell:
-        reasons = "; ".join(dict.fromkeys(runs.loc[runs["ok"], "reason"]))
-        return Cell(reasons) if reasons else NONE
-
-    columns: list[_Column] = [
-        ("", "Runs", count),
-        ("", "Width", partial(median, "gamma")),
-        *(("", f"Error, {stage}", partial(error, stage)) for stage in task.stages),
-        ("train_error", "Train error", partial(median, "train_error")),
-        ("", "At the end", ended),
-        *((name, measures[name].title, partial(median, name)) for name in counters),
-        ("wall_s", "Wall time", partial(median, "wall_s")),
-    ]
     numbers = medians(traces, ["task", "solver", "n_iter"], "test_error")
-    return columns, f"Medians over the runs. {_IMAGES_NOTE}", numbers
+    errors = {(row["solver"], row["n_iter"]): row["median"] for row in records(numbers)}
+
+    def count(row: Mapping[str, Any]) -> Cell:
+        n = row["n_ok"]
+        return Cell(f"{n} / {row['n']}", incomplete=n < row["n"])
+
+    def error(stage: int, row: Mapping[str, Any]) -> Cell:
+        return number_cell(errors.get((row["solver"], stage), math.nan), formatting.percent)
+
+    def reasons(row: Mapping[str, Any]) -> Cell:
+        return Cell(row["reason"]) if row["reason"] else NONE
+
+    def median(title: str, name: str, term: str = "") -> Column:
+        say = partial(formatting.say, measures[name])
+        return number_column(title, name, say, short=title, term=term)
+
+    columns = [
+        _column("Runs", count),
+        median("Width", "gamma"),
+        *(_column(f"Error, {stage}", partial(error, stage)) for stage in task.stages),
+        median("Train error", "train_error", "train_error"),
+        _column("At the end", reasons),
+        *(median(measures[name].title, name, name) for name in counters),
+        median("Wall time", "wall_s", "wall_s"),
+    ]
+    return methods.reset_index().fillna({"reason": ""}), columns, numbers
 
 
 @once

@@ -134,7 +134,7 @@ def draw_traces(
         if not math.isnan(error):
             levels.append((error, f"reference optimum, {formatting.percent(error)}"))
     # A line far below every curve would only squeeze them.
-    elif reference["resolution"] >= pd.concat([low, y])[lambda each: each > 0].min() / _NEAR:
+    elif reference["resolution"] >= min([*low[low > 0], *y[y > 0]], default=math.inf) / _NEAR:
         levels.append((reference["resolution"], "resolution of the certificate"))
     return draw_lines(
         frame.dropna(axis="columns", how="all"),

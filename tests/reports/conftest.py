@@ -363,7 +363,7 @@ def realistic_page(realistic):
 @pytest.fixture
 def undrawn(monkeypatch):
     """For tests of a page's words: its figures are left empty."""
-    monkeypatch.setattr(Drawing, "svg", lambda drawing, prefix: Markup("<svg></svg>"))
+    monkeypatch.setattr(Drawing, "svg", lambda drawing, *_: Markup("<svg></svg>"))
 
 
 @pytest.fixture

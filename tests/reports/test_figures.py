@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from marginbench.reports import analysis
 from marginbench.reports.drawing import canvas
 from marginbench.reports.drawing.canvas import solver_styles
-from marginbench.reports.drawing.figures import set_log_axis
+from marginbench.reports.drawing.figures import Axis, draw_lines, set_log_axis
 from marginbench.reports.exports.making import views_of
 from marginbench.reports.frames import of_task
 from marginbench.reports.page import csv_link, render, results_argument
@@ -62,6 +62,23 @@ def test_panels_are_xml_with_a_description_share_a_page_and_label_the_reference(
         references = re.findall(r'(?:href="|url\()#([^")]+)', svg)
         assert set() < set(references) <= set(ids)
         assert ("reference optimum, 1.00" in texts(svg)) == (panel[1] == "test_error")
+
+
+def test_a_figure_on_kept_axes_is_the_figure_on_its_own():
+    frame = pd.DataFrame({"solver": ["A", "A", "B"], "x": [1.0, 30.0, 9.0], "y": [0.2, 0.1, 0.5]})
+    axes = [
+        (Axis("evaluations"), Axis("", "percent")),
+        (Axis("epoch", "integer", log=False), Axis("", "share", log=False, limits=(0.0, 1.0))),
+        (Axis("", "seconds", limits=(0.5, 2e5)), Axis("", log=False)),
+    ]
+    drawings = [
+        draw_lines(frame, x, y, solver_styles(["A", "B"]), "t", levels=levels)
+        for (x, y), levels in itertools.product(axes, ([], [(0.3, "a level")]))
+    ]
+    sheet = canvas.Sheet(kept={})
+    for drawing in (*drawings, *reversed(drawings)):
+        assert drawing.svg("p", sheet) == drawing.svg("p")
+    assert len(sheet.kept) == 1
 
 
 def test_zero_errors_are_drawn_at_a_marked_floor(draw, make):
