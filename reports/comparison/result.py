@@ -402,7 +402,8 @@ class Comparison:
         from ..templating import write_page
         from .report import render
 
-        return write_page(Path(path), render(self))
+        write_page(Path(path), render(self))
+        return Path(path)
 
     def __repr__(self) -> str:
         from .report import headline
