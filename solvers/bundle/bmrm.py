@@ -15,8 +15,10 @@ The inner problem has the dual ``max -lambda Omega*(-A alpha / lambda) + b'alpha
     eta = min(1, gamma_t / (lambda ||w_t + a_{t+1} / lambda||^2))                          (eq. 15)
     w_{t+1} = (1 - eta) w_t - eta / lambda a_{t+1},  r_{t+1} = (1 - eta) r_t + eta b_{t+1}
 
-The paper prints the update of r with the other sign, with which the gap never closes. Here the best
-iterate is returned, and a search along the line to each (``search.py``) may take its place.
+The paper prints the update of r with the other sign, with which the gap never closes. R and its
+planes are those of ``risk.py``, with the subgradients of ``losses.py`` (its section 3.4, eq. 8 to
+10) and the offset of ``offsets.py``. Here the best iterate is returned, and a search along the line
+to each (``search.py``, not the paper's) may take its place.
 """
 
 from __future__ import annotations
@@ -149,13 +151,14 @@ class PlanesByQP(Inner):
         self._slots = np.append(self._slots, slot)
         count = len(self._slots)
         used = self._planes[: count + len(self._free)]
-        # The first variable is the constant plane's.
+        # A'A / lambda of eq. 7; the first variable is the constant plane's.
         products = np.zeros(count + 1)
         products[1:] = matmul(used, a)[self._slots]
         products /= self._lam
         self.inner_products += count
         self._qp.add(products[:-1], products[-1], b)
         self._qp.solve(tol)
+        # The dual connection (Theorem 2).
         alpha = np.zeros(len(used))
         alpha[self._slots] = self._qp.b[1:] / -self._lam
         w = matmul(alpha, used)
@@ -209,7 +212,7 @@ class LineSearch(Inner):
         else:
             precise = {"xtol": 1e-16, "rtol": 1e-14, "maxiter": 1000}
             eta = 1.0 if slope(1.0) >= 0 else brentq(slope, 0.0, 1.0, **precise)
-        mu += eta * direction
+        mu += eta * direction  # w_{t+1} = (1 - eta) w_t - eta / lambda a_{t+1} for L2
         # Plus, not minus: b'alpha is the same mixture as A alpha.
         self._r = (1.0 - eta) * self._r + eta * b
         self.lower_bound = self._r - lam * self._regularizer.conjugate(mu)

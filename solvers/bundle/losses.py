@@ -201,7 +201,10 @@ class Novelty(PiecewiseLinearLoss):
 
 
 class Multiclass(Loss):
-    """max over classes c of 1[c != y] + s_c - s_y, one score for each class (Crammer, Singer)."""
+    """max over classes c of 1[c != y] + s_c - s_y, one score for each class (Crammer, Singer).
+
+    BMRM07 eq. 8 for classes, with the subgradient of eq. 9.
+    """
 
     targets = "classes"
 

@@ -1,4 +1,7 @@
-"""The best offset of scores: exact where the loss is piecewise linear, by its slope elsewhere."""
+"""The best offset of scores: exact where the loss is piecewise linear, by its slope elsewhere.
+
+The unregularized common offset of BMRM07 section 2: the risk is its minimum over the offset.
+"""
 
 from __future__ import annotations
 

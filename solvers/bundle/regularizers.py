@@ -25,7 +25,7 @@ class Regularizer(ABC):
 
 
 class Legendre(Regularizer):
-    """A strictly convex, differentiable regulariser, known by its conjugate."""
+    """A strictly convex, smooth regulariser, known by its conjugate (BMRM07 section 3.3)."""
 
     inner: ClassVar[tuple[str, ...]] = ("line_search",)
 

@@ -1,4 +1,4 @@
-"""The risk of a linear predictor: its value, its planes, and the products with all points."""
+"""The risk R of a linear predictor (BMRM07 eq. 1): value, planes, products with all points."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Risk:
         return self.value
 
     def plane(self, w: np.ndarray) -> tuple[np.ndarray, float]:
-        """a and b of the plane ``<a, .> + b`` that touches the risk at w, the last point."""
+        """a, b of the plane ``<a, .> + b`` that touches the risk at w, the last point (eq. 3)."""
         a = combination_of(self._X, self.subgradient)
         if self._offset == "feature":
             a = np.concatenate([a, self.subgradient.sum(axis=0, keepdims=True)])

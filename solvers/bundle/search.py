@@ -1,7 +1,8 @@
 """Searches along the line from the best point so far to the planes' proposal.
 
 :class:`PrimalSearch` is for any convex risk, :class:`ExactSearch` that of OCAS for piecewise linear
-ones: the exact minimum, and a cut a fixed way on.
+ones: the exact minimum, and a cut a fixed way on. Both search the primal; the line search of BMRM07
+Algorithm 2, in the dual, is ``bmrm.LineSearch``.
 """
 
 from __future__ import annotations

@@ -3,20 +3,24 @@
 With ``dPsi_i(y) = Psi(x_i, y_i) - Psi(x_i, y)``, L is the mean of the margin losses ``max_y
 Delta(y_i, y) - <w, dPsi_i(y)>``. A cut ``c + <w, g>`` lies below L, or below a sample of it::
 
-    repeat
-        find the outputs y_i that violate the most at w          (lines 13, 14, 13 of 1, 2, 3)
-        Algorithm 1: c = mean of Delta(y_i, y_i'), g = - mean of dPsi_i(y_i'), over all i
-        Algorithm 2: the same over r examples drawn from all
+    repeat                                                           (:meth:`CutFinder.run`)
+        find the outputs y_i' that violate the most at w             (lines 13, 14, 13 of 1, 2, 3)
+        Algorithm 1: c = mean of Delta(y_i, y_i'), g = - mean of dPsi_i(y_i'), over all i (line 15)
+        Algorithm 2: the same over r examples drawn from all                     (lines 12 and 16)
         Algorithm 3: c over all i; g of r examples drawn from the violating ones I, each with the
                      factor |I| / (n r), drawn anew until the cut lies above xi + epsilon
-        stop if c + <w, g> <= xi + epsilon                                              (line 4)
+                     (lines 15 to 20)
+        stop if c + <w, g> <= xi + epsilon, in Algorithm 3 with the exact cut             (line 4)
               (Algorithm 2, which stops at once as printed: for p samples in a row, section 6.1)
-        add the cut; w, xi = argmin 1/2 ||w||^2 + C1 xi,  xi >= c_k + <w, g_k> for all k, xi >= 0
+        add the cut                                                                       (line 5)
+        w, xi = argmin 1/2 ||w||^2 + C1 xi,  xi >= c_k + <w, g_k> for all k, xi >= 0      (line 7)
         drop cuts that have not been active for max_idle rounds                    (section 6.1)
 
-:class:`FullPassCuts` (1 and 3) and :class:`ConstantTimeCuts` (2) find the cut; :class:`WorkingSet`
-solves the quadratic program in the dual, ``w = - sum_k a_k g_k``, ``a >= 0``,
-``sum a = C1``. Its ``level`` is xi less the gap that its solution leaves.
+:class:`FullPassCuts` (1 and 3) and :class:`ConstantTimeCuts` (2) find the cut, the outputs that
+violate the most by ``structure.py``; :class:`WorkingSet` is J and SOLVE_QP, in the dual
+(Optimization Problem 2), ``w = - sum_k a_k g_k``, ``a >= 0``, ``sum a = C1`` with the cut 0. Its
+``level`` is xi less the gap that its solution leaves. The subspace method of section 6.4 is
+``Nystrom`` in ``approximate/low_rank.py``.
 """
 
 from __future__ import annotations
@@ -204,7 +208,7 @@ class CutFinder(ABC):
         return True
 
     def _violated(self, risk: float) -> bool:
-        """Whether a cut of this height at w is violated by more than the tolerance; notes it."""
+        """Whether a cut of this height at w is above xi + epsilon (line 4); notes by how much."""
         working = self.working
         self.risk, self.violation = risk, risk - working.level
         self.allowed = self._allowed(risk, working.squared_norm(), working.total)
@@ -233,10 +237,12 @@ class FullPassCuts(CutFinder):
 
     def add(self) -> bool:
         working = self.working
+        # Lines 12 to 16, with scores from the kept ones (eq. 4); the risk at w is c' + <w, g'>.
         violations, risk = self._at(working.scores(), working.explicit())
         if not self._violated(risk):
             return False
         cut = self._make(violations, working.level + self.allowed)
+        # The paper's A_ti, and from it the new entries of the Gram matrix (section 4.2.1).
         with self._textbook_asks(self.oracle.n * cut.n_drawn):
             scores = cut_scores(self.oracle, None, cut)
         products = working.products(cut, scores)
@@ -277,21 +283,23 @@ class FullPassCuts(CutFinder):
         return self.violation <= 1.001 * self.allowed + slack
 
     def _make(self, violations: Violations, threshold: float) -> Cut:
-        """A cut above the threshold."""
+        """A cut above the threshold xi + epsilon, which the exact one is above."""
         examples, sizes = self.examples, np.diff(self.examples.starts)
-        violating = np.flatnonzero(violations.values > 0)
+        violating = np.flatnonzero(violations.values > 0)  # I, Algorithm 3 line 15
         if len(violating) > self.n_samples:
             shares = examples.shares[violating]
             offset = float((shares * violations.losses[violating]).sum())
             # What a cut is at w, example by example: <w, dPsi_i> = loss_i - value_i.
             fits = violations.losses - violations.values
-            part = shares.sum() / self.n_samples
+            part = shares.sum() / self.n_samples  # |I| / (n r)
             for _ in range(_MAX_REDRAWS):
-                drawn = violating[examples.draw(self.rng, self.n_samples, violating)]
+                drawn = violating[examples.draw(self.rng, self.n_samples, violating)]  # line 18
                 factors = np.bincount(drawn, minlength=len(examples)) * part
+                # Lines 19 and 20.
                 if offset - float((factors[violating] * fits[violating]).sum()) > threshold:
                     n_drawn = int(sizes[drawn].sum())
                     return cut_of(violations, factors, None, sizes, n_drawn, offset)
+        # Algorithm 1 line 15.
         factors = np.where(violations.values > 0, examples.shares, 0.0)
         return cut_of(violations, factors, None, sizes, int(sizes[violating].sum()))
 
@@ -303,20 +311,21 @@ class ConstantTimeCuts(CutFinder):
         working = self.working
         w, explicit = working.weights(), working.explicit()
         for _ in range(self.patience):
-            drawn = self.examples.draw(self.rng, self.n_samples)
+            drawn = self.examples.draw(self.rng, self.n_samples)  # line 12
             index, counts = np.unique(drawn, return_counts=True)
             points, targets, starts = self.examples.take(index)
             sizes = np.diff(starts)
             n_drawn = int((counts * sizes).sum())
             with self._textbook_asks(n_drawn * sum(cut.n_drawn for cut in working.cuts)):
-                block, scores = self._scores(points, w)
+                block, scores = self._scores(points, w)  # eq. 2 and 3
                 violations = self.structure.most_violating(scores, explicit, targets, starts)
                 factors = counts / self.n_samples
                 if not self._violated(float((factors * violations.values).sum())):
                     continue
                 factors = np.where(violations.values > 0, factors, 0.0)
-                cut = cut_of(violations, factors, points, sizes, n_drawn)
+                cut = cut_of(violations, factors, points, sizes, n_drawn)  # line 16
                 slots = np.searchsorted(points, cut.points)
+                # The new entries of the Gram matrix (section 4.1.1).
                 products = working.products(cut, self._at_cuts(cut, w, block, slots))
             allowance = n_drawn * (n_drawn + 1) // 2
             with self._textbook_asks(allowance):
@@ -362,7 +371,8 @@ class WorkingSet:
     """Minimise ``1/2 ||w||^2 + C1 xi`` over ``xi >= offset_k + <w, g_k>`` for the cuts k, and 0.
 
     The dual is a quadratic program over the simplex: ``w = -sum_k a_k g_k`` with ``a >= 0`` and
-    ``sum a = C1``, where the first a belongs to the cut "xi >= 0", which is never removed.
+    ``sum a = C1``, where the first a belongs to the cut "xi >= 0", which is never removed: without
+    it the sum of the others is C1 or less (CUTS08 Optimization Problem 2).
     """
 
     def __init__(
@@ -428,7 +438,7 @@ class WorkingSet:
     def add_and_solve(
         self, cut: Cut, products: np.ndarray, squared_norm: float, tol: float
     ) -> None:
-        """Take a cut in, find the new optimum (SOLVE_QP), and drop cuts that are long idle."""
+        """Take a cut in (line 5), find the optimum (SOLVE_QP, line 7), drop cuts long idle."""
         self.qp.add(np.concatenate(([0.0], products)), max(squared_norm, 0.0), cut.offset)
         self.cuts.append(cut)
         self._idle.append(0)

@@ -61,6 +61,7 @@ class Progress:
         self.phi_lo = at.least / at.norm if at.norm > 0 else 0.0
         if at.n_iter >= self._next_point:
             self._record()
+        # A separating y (MPFP14 Theorem 2 (a)), or an epsilon-solution of the alternative (b).
         decides = self.phi_lo > 0 and not self.to_gap
         if decides and self.space.separates(self.space.unit(at), self.phi_lo):
             return self.end("a separating y was found")

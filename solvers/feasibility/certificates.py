@@ -1,7 +1,8 @@
 """Certificates: bounds, proofs that nothing separates, and the checker, from the problem alone.
 
-``||A x|| <= tol`` alone says that the margin is at most ``tol``. That nothing separates, so that
-some x' of the cone other than 0 has ``A x' = 0`` exactly, is proven here in one of two ways:
+Of a run, ``A'y > 0`` is the certificate of MPFP14 Theorem 2 (a) and ``||A x|| <= tol`` that of (b),
+which alone says that the margin is at most ``tol``. That nothing separates, so that some x' of the
+cone other than 0 has ``A x' = 0`` exactly (MPFP14 eq. 2), is proven here in one of two ways:
 
 - x has its weight on few columns, and these have an exact combination of 0 with positive
   weights, in rational arithmetic. Columns of zeros and opposite columns are of this sort.

@@ -3,11 +3,11 @@
 X is the base of a cone, for the orthant the simplex. With F(x, y) = (A'y, -A x), the constant step
 gamma = 1 / L and the distance-generating function ``alpha_x omega_x(x) + alpha_y 1/2 ||y||^2``::
 
-    v_1 = (argmin of omega_x, 0)
-    for t = 1, 2, ...
-        w_t     = Prox_{v_t}(gamma F(v_t))                   the leading point
-        v_{t+1} = Prox_{v_t}(gamma F(w_t))
-    answer: the average of w_1, ..., w_t
+    v_1 = (argmin of omega_x, 0)                                        (line 3)
+    for t = 1, 2, ... until phi_lo > 0 or phi_up - phi_lo <= epsilon    (line 4; ``base.Progress``)
+        w_t     = Prox_{v_t}(gamma F(v_t))    the leading point         (line 5)
+        v_{t+1} = Prox_{v_t}(gamma F(w_t))                              (line 6)
+        z_t     = the average of w_1, ..., w_t                          (line 7)
 
 In x and y, for entropy on the simplex (section 5.3; log x is kept, exp(log x) is normed)::
 
@@ -15,10 +15,11 @@ In x and y, for entropy on the simplex (section 5.3; log x is kept, exp(log x) i
     log x <- log x - x_step A'w_y,         y <- onto the ball(y + y_step A w_x)
 
 x_step = gamma / alpha_x and y_step = gamma / alpha_y are those of section 5.4 (:func:`step_sizes`).
-Three forms of it: columns in one pass over A (x in ``passes.mirror_block``), a Gram matrix (MPKFP,
-section 6.1, where y is known by its coefficients and responses), and cones with their own prox
-mappings (MPCFP, section 6.2). The averages of A'w_y and A w_x are carried along: bounds cost no
-product more.
+phi_lo = min_x x'A'y and phi_up = ||A x|| are the paper's lower and upper phi at z_t: averages of
+A'w_y and A w_x are carried along, so that they cost no product more. Three forms of it: columns in
+one pass over A (MPLFP, with x in ``passes.mirror_block``), a Gram matrix (MPKFP, section 6.1, where
+y is known by its coefficients and responses), and cones with their own prox mappings (MPCFP,
+section 6.2).
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ class MPLFP(FeasibilityMethod):
         side = SimplexSide(*(np.zeros(n) for _ in range(4)))
         ys, images = np.zeros((2, space.m)), np.empty((2, space.m))
         (y, y_lead), (image, w_image) = ys, images  # of x and of the leading point
-        image[:] = space.product(np.full(n, 1 / n))
+        image[:] = space.product(np.full(n, 1 / n))  # line 3; log x = 0 stands for x = 1 / n
         y_sum, image_sum = np.zeros(space.m), np.zeros(space.m)
         shift = inverse = 0.0
 
@@ -97,14 +98,15 @@ class MPLFP(FeasibilityMethod):
             return side.x_sum + side.w * inverse
 
         for t in count(1):
-            y_lead[:] = into_ball(y + y_step * image)
+            y_lead[:] = into_ball(y + y_step * image)  # line 5 for y
+            # Lines 5 to 7 for x.
             step = x_step, shift, inverse
             total, w_total, shift, low = space.mirror(ys, *step, side=side, images=images)
             inverse = 1 / w_total
             image /= total
             w_image *= inverse
-            y[:] = into_ball(y + y_step * w_image)
-            y_sum += y_lead
+            y[:] = into_ball(y + y_step * w_image)  # line 6 for y
+            y_sum += y_lead  # line 7: sums, which t divides
             image_sum += w_image
             up = math.sqrt(float(matmul(image_sum, image_sum)))
             yield Iterate(t, y_sum, t, low, up / t, weights)
@@ -144,7 +146,7 @@ class MPKFP(GramMethod):
             softmax(log_x, out=x)
             np.multiply(y[1], -x_step, out=w)
             w += log_x
-            softmax(w, out=w)
+            softmax(w, out=w)  # line 5 for x
             Gx, Gw = space.products(x, w)
             np.copyto(y_lead, y)
             low, w_norm = _move(log_x, y, y_lead, y_sum, w_sum, x, w, Gx, Gw, x_step, y_step)
@@ -155,11 +157,12 @@ class MPKFP(GramMethod):
 @njit(error_model="numpy")
 def _move(log_x, y, y_lead, y_sum, w_sum, x, w, Gx, Gw, x_step, y_step):
     """The prox steps of an iteration of MPKFP, and its sums; min of A'y_sum and ||A w_sum||^2."""
-    _step_into_ball(y_lead, x, Gx, y_step)
-    _step_into_ball(y, w, Gw, y_step)
+    _step_into_ball(y_lead, x, Gx, y_step)  # line 5 for y, which y_lead is a copy of
+    _step_into_ball(y, w, Gw, y_step)  # line 6 for y
     low, square = np.inf, 0.0
     for i in range(len(log_x)):
-        log_x[i] -= x_step * y_lead[1, i]
+        log_x[i] -= x_step * y_lead[1, i]  # line 6 for x
+        # Line 7, of coefficients and responses.
         y_sum[0, i] += y_lead[0, i]
         y_sum[1, i] += y_lead[1, i]
         low = min(low, y_sum[1, i])
@@ -171,7 +174,7 @@ def _move(log_x, y, y_lead, y_sum, w_sum, x, w, Gx, Gw, x_step, y_step):
 
 @njit(error_model="numpy")
 def _step_into_ball(y, x, Gx, step):
-    """y += step A x, then onto the unit ball."""
+    """y += step A x, then onto the unit ball: the prox mapping on y of section 6.1, g = y[0]."""
     square = 0.0
     for i in range(len(x)):
         y[0, i] += step * x[i]
@@ -230,16 +233,18 @@ class MPCFP(FeasibilityMethod):
         diameter = 0.5 if euclidean else entropy_diameter(cone.rank)
         lipschitz = spectral_norm(A[:, :-1]) if euclidean else cone.lipschitz(A)
         x_step, y_step = step_sizes(diameter, lipschitz)
-        state, x = prox(np.zeros(space.n))
+        state, x = prox(np.zeros(space.n))  # line 3
         y, y_sum, image_sum = (np.zeros(space.m) for _ in range(3))
         w_sum, p_sum = np.zeros(space.n), np.zeros(space.n)
 
         for t in count(1):
+            # Line 5, then line 6, each for x and for y.
             _, w = prox(state - x_step * space.responses(y))
             y_lead = into_ball(y + y_step * space.image(x))
             p, w_image = space.responses(y_lead), space.image(w)
             state, x = prox(state - x_step * p)
             y = into_ball(y + y_step * w_image)
+            # Line 7: sums, which t divides.
             y_sum += y_lead
             w_sum += w
             p_sum += p
@@ -249,7 +254,7 @@ class MPCFP(FeasibilityMethod):
 
 
 def into_ball(y: np.ndarray) -> np.ndarray:
-    """The nearest point of the unit ball, in place."""
+    """The nearest point of the unit ball, in place (the prox mapping on y of section 5.3)."""
     norm = math.sqrt(float(matmul(y, y)))
     if norm > 1.0:
         y /= norm

@@ -49,7 +49,7 @@ class SimplexSide(NamedTuple):
 
 @njit(error_model="numpy")
 def mirror(A, ys, x_step, shift, inverse, side, images, width):
-    """One mirror prox iteration on the simplex side.
+    """One mirror prox iteration on the simplex side (MPFP14 Algorithm 1 lines 5 to 7).
 
     Given y_t and the leading point y_lead (``ys``) and log x_t (``log_x - shift``): the leading
     point ``w = softmax(log x_t - x_step A'y)`` and the next ``log x``, which is ``log x_t - x_step
@@ -85,6 +85,7 @@ def mirror_block(lo, hi, x_step, shift, inverse, side, p, p_lead, weights, room)
     sums, responses = side.x_sum[lo:hi], side.p_sum[lo:hi]
     # Exponents at first, then their exponentials.
     x_new, w_new = room[0, :count], room[1, :count]
+    # The leading point (line 5), then the next x (line 6).
     for i in range(count):
         logs[i] -= shift
         w_new[i] = logs[i] - x_step * p[i]
@@ -93,7 +94,7 @@ def mirror_block(lo, hi, x_step, shift, inverse, side, p, p_lead, weights, room)
         x_new[i] = logs[i]
     exponentials(w_new)
     exponentials(x_new)
-    # The sum of the last iteration's weights was not known before its pass had ended.
+    # Line 7. The sum of the last iteration's weights was not known before its pass had ended.
     for i in range(count):
         sums[i] += old[i] * inverse
     for i in range(count):

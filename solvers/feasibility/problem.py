@@ -21,7 +21,7 @@ _TOO_LONG = 1e-5
 
 @dataclass(frozen=True)
 class FeasibilityProblem:
-    """Find y with ``A'y > 0``, or x >= 0 with ``1'x = 1`` and ``A x = 0``.
+    """Find y with ``A'y > 0``, or x >= 0 with ``1'x = 1`` and ``A x = 0`` (MPFP14 eq. 1 and 2).
 
     Exactly one of the two systems has a solution. Together they are the saddle point problem
     ``max_{||y|| <= 1} min_x y'A x`` over the simplex (MPFP14 eq. 5), whose value is
@@ -150,7 +150,7 @@ class FeasibilityProblem:
 
     @classmethod
     def conic(cls, A: Any, cones: Sequence[Cone]) -> Self:
-        """The problem with a cone in place of the orthant: A'y in its interior, or x in its base.
+        """A cone for the orthant: A'y in its interior, or x in its base (MPFP14 eq. 6 and 7).
 
         Parameters
         ----------

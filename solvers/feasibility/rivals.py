@@ -1,7 +1,9 @@
-"""The rivals of mirror prox: perceptron, von Neumann's algorithm, and their smooth kin.
+"""The rivals of mirror prox (MPFP14 section 7): perceptron, von Neumann's algorithm, smooth kin.
 
-Each yields its iterates, in any :class:`Space`: on columns and, with a K, in feature space. Their
-iterations, stopping rules and certificates are the same (MPFP14 Theorem 2, section 5.2).
+Each yields its iterates, in any :class:`Space`: on columns (PCT, VN, SPCT, ISPVN) and, with a K, in
+feature space (KPCT, KVN, SNKP, ISNKPVN), where the iterations are the same. All end by the same
+rule, with the same certificates (``base.Progress``; MPFP14 Theorem 2). The steps stand in the
+``_iterates`` of the four classes of parameters, those of the smooth ones in ``_excessive_gap``.
 """
 
 from __future__ import annotations
@@ -58,6 +60,7 @@ class PerceptronParameters:
             norm, worst = space.norm(y), int(s.argmin())
             yield Iterate(t, y, norm, float(s[worst]), norm, visits.copy)
             mistakes = np.flatnonzero(s <= 0) if self.pick == "cyclic" else s[:0]
+            # j, the column that enters, then the mean with it.
             if len(mistakes):
                 later = mistakes[mistakes > j]
                 j = int(later[0] if len(later) else mistakes[0])
@@ -134,14 +137,14 @@ class VonNeumannParameters:
             yield Iterate(t, y, norm, least, norm, x.copy)
             towards, length = norm**2 - least, norm**2 - 2 * least + 1
             # At a vertex both are 0, up to rounding.
-            step = min(towards / length, 1.0) if towards > 0 and length > 0 else 0.0
-            x *= 1 - step
-            x[j] += step
+            theta = min(towards / length, 1.0) if towards > 0 and length > 0 else 0.0
+            x *= 1 - theta
+            x[j] += theta
             if self.start == "centre" and (t + 1) % _REFRESH == 0:
                 y[...] = space.image(x)
             else:
-                y *= 1 - step
-                y += step * space.column(j)
+                y *= 1 - theta
+                y += theta * space.column(j)
 
 
 @register("feasibility")
@@ -237,7 +240,7 @@ class SNKP(EntropyParameters, GramMethod):
 
 @hyperparameters
 class SmoothVonNeumannParameters:
-    """The same with half the squared distance from a centre as d, in rounds, in any space.
+    """The excessive gap technique with d = 1/2 ||x - centre||^2, in rounds, in any space.
 
     Parameters
     ----------

@@ -153,18 +153,19 @@ def _start() -> np.void:
 
 @njit(error_model="numpy")
 def _steps(rows, y, factors, lam, radius, batches, v, correction, total, state):
-    """Pegasos steps of these batches; w = state.scale v. All in place."""
+    """Pegasos steps of these batches (SSS07 Fig. 1); w = state.scale v. All in place."""
     size = batches.shape[1]
     violators = np.empty(size, dtype=np.int64)
     for b in range(len(batches)):
         state.steps += 1.0
         t = state.steps
-        # All margins of a batch belong to the same w.
+        # A_t^+, those with loss. All margins of a batch belong to the same w.
         n_violators = 0
         for i in batches[b]:
             if y[i] * state.scale * dot(rows, i, v) < 1.0:
                 violators[n_violators] = i
                 n_violators += 1
+        # (1 - eta lambda) w with eta = 1 / (lambda t), then plus eta / k times the sum.
         if t > 1.0:  # w = 0 at first
             state.scale *= 1.0 - 1.0 / t
         if state.scale < _SMALLEST_SCALE:
@@ -175,6 +176,7 @@ def _steps(rows, y, factors, lam, radius, batches, v, correction, total, state):
             state.squared_norm += add_with_norm(rows, i, step, v)
             if len(total):
                 add(rows, i, state.scale_sum * step, correction)
+        # The projection on the ball.
         norm = state.scale * np.sqrt(max(state.squared_norm, 0.0))
         if norm > radius:
             state.scale *= radius / norm

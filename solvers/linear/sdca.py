@@ -1,4 +1,7 @@
-"""Dual coordinate ascent for the linear SVM."""
+"""Dual coordinate ascent for the linear SVM.
+
+A step is ``_steps``, by the rules of ``numeric/ascent.py``; epochs end by ``interface/ascent.py``.
+"""
 
 from __future__ import annotations
 
