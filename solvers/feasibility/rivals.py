@@ -246,7 +246,7 @@ class SmoothVonNeumannParameters:
     ----------
     mu0 : float > 0, "norm" or "n"
         The first smoothing parameter of each round. "norm" is twice a bound on ``||A||_2^2``, the
-        least that the invariant is proven for; "n" is 2 n, as in the paper, which always suffices.
+        least that the invariant is proven for; "n" is 2 n, which always suffices.
     """
 
     mu0: float | str = "norm"
