@@ -63,7 +63,7 @@ def maintain(model, kernel, rule):
         counts.computed += size - 1
     if size <= model.budget:
         return 0.0
-    # The last of those with the least ||beta_j phi(z_j)||.
+    # WCV12's p, and i of merging: the last of those with the least ||beta_j phi(z_j)||.
     for j in range(size):
         scratch[j] = abs(model.coef[j]) * model.roots[j]
     light = smallest(model.scratch, size)
@@ -78,7 +78,7 @@ def maintain(model, kernel, rule):
     while scratch[first] != norm:
         first += 1
     light = first
-    lost = norm * norm
+    lost = norm * norm  # of removal
     if rule.kind == PROJECTION:
         lost = project(model, light)
     drop(model, light)

@@ -8,14 +8,17 @@ optimum for equal signs, negative for opposite ones. Then
 
     k(z_heavy, z) = kappa^(t^2),    k(z_light, z) = kappa^((1 - t)^2),
 
-the best coefficient is their sum weighted by 1 and r, and the weight degradation, the squared
-distance in feature space that w moves, is ``1 + r^2 + 2 r kappa`` less the square of that sum.
-WCV12 (and BSCA18 section 2) take i = argmin_j |beta_j|, and the partner
+the best coefficient (``_coefficient``; times the heavy one BSCA18's beta') is their sum weighted by
+1 and r, and the weight degradation WD (``degradation``), the squared distance in feature space that
+w moves, is ``1 + r^2 + 2 r kappa`` less the square of that sum. WCV12 takes i = argmin_j |beta_j|
+(``maintain``), and the partner (``merge_lightest``)
 
-    j = argmin_j min_t WD(t; beta_i, beta_j, kappa_ij),
+    j = argmin_j min_t WD(t; beta_i, beta_j, kappa_ij);
 
-with t by golden section search, or with the inner minimum from a table (GQ18), of the partners that
-a bound by the distance leaves: with all of them fits take 1.3 to 3.5 times as long (ijcnn1, adult).
+BSCA18 section 2 leaves i and j open. t is found by golden section search, as in both papers
+(``golden_weight``), or by Newton's method (``best_weight``) for a pair that is chosen with the
+inner minimum from a table (GQ18; ``_cost``), of the partners that a bound by the distance leaves:
+with all of them fits take 1.3 to 3.5 times as long (ijcnn1, adult).
 """
 
 from __future__ import annotations
@@ -77,6 +80,7 @@ def merge_lightest(model, rule, light):
     for k in range(count):
         j = partners[k]
         scratch[k] = _cost(rule, coef[light] / coef[j], -np.float64(distances[j]))
+    # The smallest cost: argmin_j.
     return _merge(model, rule, light, partners[smallest(model.scratch, count)])
 
 
@@ -92,7 +96,8 @@ def _merge(model, rule, light, partner):
     heavy = other if other_is_heavy else own
     ratio = (own if other_is_heavy else other) / heavy
     weight = _weight(rule, ratio, -distance)
-    h = 1.0 - weight if other_is_heavy else weight  # (1 - h) z_light + h z_partner
+    # BSCA18's h: the merged point is (1 - h) z_light + h z_partner.
+    h = 1.0 - weight if other_is_heavy else weight
     for f in range(len(points)):
         start = points[f, light]
         merged[f] = start + h * (np.float64(points[f, partner]) - start)
@@ -103,7 +108,7 @@ def _merge(model, rule, light, partner):
     kept = min(light, partner)
     for f in range(len(points)):
         points[f, kept] = merged[f]
-    coef[kept] = heavy * _coefficient(weight, ratio, -distance)
+    coef[kept] = heavy * _coefficient(weight, ratio, -distance)  # BSCA18's beta'
     model.owner[kept] = -1
     if len(model.labels) > 0:
         model.labels[kept] = label

@@ -56,6 +56,7 @@ def project(model, p):
     share, carried, size = model.scratch, model.carried, model.counts.n_points
     rest = size - 1
     _take_from_factor(factor, order, carried, size, p)
+    # share = K_RR^-1 k_Rp beta_p, in the order of the factor.
     for k in range(rest):
         share[k] = coef[p] * gram[order[k], p]
     _solve_lower(factor, share, rest)

@@ -1,15 +1,16 @@
 """BSCA and BSGD: dual ascent and subgradient descent with a model on a budget.
 
-BSCA18 Algorithm 1, for w = sum_j beta_j phi(z_j) over the points z_j of a model M::
+BSCA18 Algorithm 1, for w = sum_j beta_j phi(z_j) over the points z_j of a model M; its line 2 and
+the draws stand in ``BudgetSolver._solve``, lines 5 to 11 in ``iterate``::
 
-    M <- {}, alpha <- 0
-    for t = 1, 2, ...
-        draw i                                               n of them are an epoch
-        f <- sum_{j in M} beta_j k(z_j, x_i)                 |M| kernel evaluations
-        BSCA:  delta <- clip(alpha_i + (1 - y_i f) / k(x_i, x_i), 0, C) - alpha_i       (eq. 3)
-               alpha_i <- alpha_i + delta;  add y_i delta phi(x_i) to w
+    M <- {}, alpha <- 0                                                                 (line 2)
+    for t = 1, 2, ...                                                                   (line 3)
+        draw i                                               n of them are an epoch     (line 4)
+        f <- sum_{j in M} beta_j k(z_j, x_i)                 |M| kernel evaluations     (line 5)
+        BSCA:  delta <- clip(alpha_i + (1 - y_i f) / k(x_i, x_i), 0, C) - alpha_i       (line 6)
+               alpha_i <- alpha_i + delta;  add y_i delta phi(x_i) to w            (lines 7 to 9)
         BSGD:  w <- (1 - 1/t) w;  if y_i f < 1: add y_i n C / t phi(x_i) to w           (eq. 4)
-        if |M| > B: remove, project or merge a point         (``maintenance.py``)
+        if |M| > B: remove, project or merge a point         (``maintenance.py``; lines 10 and 11)
 
 Where merging finds no partner that it may take, it starts from the next lightest point. BSGD's
 model holds ``t w``, which no decay touches: ``1/t`` is the product of all decays since the
@@ -98,12 +99,12 @@ def iterate(model, kernel, rule, method, drawn, index, done, start, limit):
         i, x, size = index[position], drawn[position], counts.n_points
         y, square = method.y[i], 1.0 if kernel.kind == GAUSSIAN else method.squares[i]
         kernel_row(kernel, x, points, size, distances, entries)
-        score = weighted_sum(coef, entries, size)
+        score = weighted_sum(coef, entries, size)  # line 5
         counts.margin_evals += size
         counts.computed += size
         before, scale = done + position, 1.0
         if method.kind == ASCENT:
-            # BSCA18 eq. 3
+            # Lines 6 and 8: BSCA18 eq. 3 at the score of the model.
             target = best_value(duals[i], 1.0 - y * score, square, method.size)
             coefficient = y * (target - duals[i])
             duals[i] = target
@@ -113,7 +114,7 @@ def iterate(model, kernel, rule, method, drawn, index, done, start, limit):
             if before == 0 or y * score < before:
                 coefficient = y * method.size
                 duals[i] += 1.0
-        if coefficient != 0.0:
+        if coefficient != 0.0:  # line 7
             counts.changes += 1
             # For the Gaussian kernel a point of the model is known by its distance, for others by
             # its index.
@@ -131,12 +132,14 @@ def iterate(model, kernel, rule, method, drawn, index, done, start, limit):
                     rest = math.expm1(-np.float64(distances[coincident]))
                     lost = -2.0 * coefficient * coefficient * rest
             else:
+                # Line 9; the label, which is missing there, is in the coefficient.
                 for f in range(len(x)):
                     points[f, size] = x[f]
                 coef[size], model.roots[size], model.owner[size] = coefficient, math.sqrt(square), i
                 if len(model.labels) > 0:
                     model.labels[size] = y
                 counts.n_points += 1
+                # Lines 10 and 11; projection takes note of every point.
                 if size == model.budget or rule.kind == PROJECTION:
                     began = ticks()
                     lost = maintain(model, kernel, rule)
@@ -237,7 +240,7 @@ class BudgetSolver(
             )
         training = TrainingPoints(kernel, problem.X, np.dtype(self.dtype).name)
         problem.counters.charge(len(training.squares), len(training.squares))
-        model = empty_state(
+        model = empty_state(  # BSCA18 Algorithm 1 line 2
             problem.X.shape[1],
             min(int(self.budget), n),
             training.dtype,
@@ -260,7 +263,7 @@ class BudgetSolver(
             wall time without drawing."""
             nonlocal n_iter
             seconds = 0.0
-            permuted = self.order == "permutation"
+            permuted = self.order == "permutation"  # Line 4 draws independently.
             draws = problem.rng.permutation(n) if permuted else problem.rng.integers(n, size=n)
             for begin in range(0, n, training.block_length):
                 index, position = draws[begin : begin + training.block_length], 0

@@ -92,7 +92,7 @@ class Ascent(ABC):
 
 @njit(error_model="numpy")
 def best_value(alpha, slope, diag, bound):
-    """The best value of one variable, if only it changed (HCL08 eq. 9)."""
+    """The best value of one variable, if only it changed (HCL08 eq. 9, BSCA18 eq. 3)."""
     if diag > 0.0:
         return min(max(alpha + slope / diag, 0.0), bound)
     return bound if slope > 0.0 else 0.0

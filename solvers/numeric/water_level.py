@@ -49,7 +49,7 @@ def water_level(heights, volume, guess):
     rank, left, last = covered_by_selection(heights.copy(), flat, ZERO, ZERO, 0.0, volume, covered)[
         :3
     ]
-    return last + left / rank
+    return last + left / rank  # SBP12 Algorithm 2 line 12
 
 
 @njit(error_model="numpy", fastmath={"reassoc", "nsz", "contract"})
@@ -74,8 +74,10 @@ def covered_by_selection(up, down, skipped_up, skipped_down, poured, volume, hin
     heights of both basins, and the next ones, infinite of none. If the water does not reach these
     points, what is left is not positive.
 
-    The positions below ``low - 1`` hold the covered points before the k-th; ranks above ``high``
-    are ruled out. Heights are summed up over the lowest of their basin.
+    It is SBP12 Algorithm 2, whose lines the comments name, on the rank-wise sums of both basins;
+    for a single one ``down`` is flat. The positions below ``low - 1`` hold the covered points
+    before the k-th; ranks above ``high`` are ruled out. Heights are summed up over the lowest of
+    their basin.
     """
     base_up, base_down = lowest(up, ZERO), lowest(down, ZERO)
     end_up, end_down = len(up), len(down)
@@ -87,14 +89,15 @@ def covered_by_selection(up, down, skipped_up, skipped_down, poured, volume, hin
         rank = hint if low < hint < high else (low + high + 1) // 2
         hint = 0
         i, j = rank - 1 - skipped_up, rank - 1 - skipped_down
+        # Lines 5 to 7: the partition, middle_max and what it adds to middle_sum.
         part = _sum_of_lowest(up, low - 1 - skipped_up, end_up, i, base_up)
         part += _sum_of_lowest(down, low - 1 - skipped_down, end_down, j, base_down)
         height = (up[i] - base_up) + (down[j] - base_down)
-        if poured + ((rank - 1) * height - (total + part)) < volume:
-            low = rank
+        if poured + ((rank - 1) * height - (total + part)) < volume:  # line 8, the other way
+            low = rank  # line 11
             total += part
         else:
-            high = rank - 1
+            high = rank - 1  # line 9
             end_up, end_down = i, j
     i, j = low - 1 - skipped_up, low - 1 - skipped_down
     select(up, i, end_up, i)

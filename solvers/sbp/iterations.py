@@ -1,4 +1,7 @@
-"""SBP12 Algorithm 1, compiled: the water, a draw of a point under it, the step, and the sums."""
+"""SBP12 Algorithm 1, compiled: the water, a draw of a point under it, the step, and the sums.
+
+The lines that comments name are those of Algorithm 1.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +82,7 @@ def _draw(state, basins, candidates, taken, drawn):
     """
     heights, positive = state.responses, state.positive
     end_up = end_down = len(heights)
-    # What None excludes is not compiled.
+    # Line 5: find_gamma, or find_gamma_and_bias. What None excludes is not compiled.
     if basins is None:
         up = down = state.progress.level = water_level(heights, state.volume, state.progress.level)
     else:
@@ -90,6 +93,7 @@ def _draw(state, basins, candidates, taken, drawn):
             end_up = _end_of_ties(heights, positive, True, up, standing.rank)
         if standing.tied_negative:
             end_down = _end_of_ties(heights, positive, False, down, standing.rank)
+    # Line 6: j with c_j at most the level, or among the k lowest of its class.
     highest, after = max(up, down), taken.copy()
     for s in range(len(candidates)):
         points = candidates[s]
@@ -136,7 +140,7 @@ def _move(state, drawn, rows, slots, step):
     i, j = drawn[0], drawn[-1]
     row, other = rows[slots[i]], rows[slots[j]]
     signed, other_signed = share * signs[i], share * signs[j]
-    # Line 8; for the second point its response after the move towards the first.
+    # Line 8, r_t^2; for the second point its response after the move towards the first.
     grown = progress.squared_norm + (2 * share * responses[i] + share * share * diag[i])
     if len(drawn) > 1:
         response = responses[j] + signs[j] * (signed * row[j])
@@ -145,6 +149,7 @@ def _move(state, drawn, rows, slots, step):
     factor = 1.0 / np.sqrt(grown) if grown > 1 else 1.0
     progress.squared_norm = min(grown, 1.0)
     progress.n_iter += 1
+    # Lines 9 and 10 (eq. 3.4), line 12 for c, and its sum in line 13.
     if len(drawn) > 1:
         for k in range(len(responses)):
             moved = signed * row[k] + other_signed * other[k]
@@ -159,7 +164,7 @@ def _move(state, drawn, rows, slots, step):
         alpha[k] += share  # line 7
         _count_draw(state, k, rows[slots[k]])
     for k in range(len(alpha)):
-        alpha[k] *= factor
+        alpha[k] *= factor  # line 12
         alpha_sum[k] += alpha[k]  # line 13
 
 

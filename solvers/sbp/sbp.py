@@ -1,4 +1,10 @@
-"""The stochastic batch perceptron."""
+"""The stochastic batch perceptron, SBP12 Algorithm 1.
+
+Its lines 1 and 2 stand in ``_Run.__init__``; lines 3 to 12 and the sums of line 13 in
+``iterations.py``, compiled; the average and its level (line 13) in ``_Run.average``, and line 14 in
+``_Run.model``. Algorithm 2 is ``numeric/water_level.py``, Algorithm 3 ``two_basins.py``. The
+certificate, which the paper does not have, is ``_Run.bound``.
+"""
 
 from __future__ import annotations
 
@@ -48,10 +54,11 @@ class SBP(Solver, SolverParameters, CachedKernelParameters):
 
     Deviations from the paper: points exactly at the level may be drawn, as its text says (the
     strict inequality of its Algorithm 1 leaves no point at ``nu = 0``); with bias a step draws a
-    pair, 2n evaluations, where the paper draws one point (``sampling="single"``); ||w||^2 is
-    ``sum_i alpha_i c_i`` (the square is missing in print); the level is found by Newton's method
-    from the level before, with selection as the fallback; the two basins are reduced to one of
-    rank-wise sums, instead of Algorithm 3 (whose directions are printed with two signs).
+    pair, 2n evaluations, where the paper draws one point (``sampling="single"``); the level is
+    found by Newton's method from the level before, with selection, in the way of Algorithm 2, as
+    the fallback; the two basins are reduced to one of rank-wise sums, instead of Algorithm 3 (whose
+    directions are printed with two signs). ||w||^2 is kept by line 8 of Algorithm 1; section 3.3
+    prints its other form, ``sum_i alpha_i c_i``, without the square.
 
     Parameters
     ----------
@@ -194,7 +201,7 @@ class _Run:
         # With single draws for two classes their frequencies are looked at class by class.
         groups = (positive & (with_bias and not pairs)).astype(np.int64)
         n_groups = int(groups.max()) + 1
-        self.state = State(
+        self.state = State(  # SBP12 Algorithm 1 line 2: w = 0
             signs=y.astype(np.float32),
             diag=diag,
             positive=positive,
@@ -212,7 +219,7 @@ class _Run:
         # None if both classes are one basin.
         self.basins = basin_state(positive, self.volume) if with_bias else None
         # With bias one covered point of each class is drawn, or one of either, uniform among the k
-        # of each: the least favourable distribution of SBP12 eq. 3.9 has the same mass on both.
+        # of each: p* of SBP12 eq. 3.9 has the same mass on both (Appendix B).
         members, rngs = [np.arange(n)], [problem.rng]
         if pairs:
             members = [np.flatnonzero(positive), np.flatnonzero(~positive)]
@@ -291,7 +298,7 @@ class _Run:
         return rows, slots
 
     def average(self) -> _Average:
-        """The average w (line 13).
+        """The average w and its level (SBP12 Algorithm 1 line 13).
 
         With the fast schedule the first 2^(k-1) of at least 2^k and fewer than 2^(k+1) iterates are
         left out: a quarter to a half.
@@ -320,6 +327,7 @@ class _Run:
     def bound(self) -> float:
         """U(p) = ||sum_i p_i y_i Phi_i|| + volume max_i p_i >= max f, at the draws' frequencies p.
 
+        For each p it is the most that w and xi reach in SBP12 eq. 3.1, if p is not minimised over.
         Within a group p is proportional to the counts of the draws. The groups' masses are fixed:
         with an unregularised bias the bound holds only if both classes have the same mass.
         Infinite as long as a group has no draws. It holds also if kernel entries are rounded.

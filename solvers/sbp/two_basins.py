@@ -1,4 +1,7 @@
-"""The water level with an unregularised bias: two basins that share the water (SBP12 section 3.6).
+"""The water level with an unregularised bias: two basins that share the water.
+
+SBP12 section 3.6 and Appendix B; ``two_basin_level`` returns what its Algorithm 3 does, ``fill``
+finds k, the number of points that the water covers in each basin, from one iteration to the next.
 
 The bias raises the heights of one class and lowers the other's. For one more point of each class to
 be covered, the levels that the two classes see must rise by their gaps together; so the best level
@@ -42,7 +45,7 @@ STANDING = np.dtype(
 
 
 class Levels(NamedTuple):
-    """Where the water stands in two basins."""
+    """Where the water stands in two basins; gamma and b as SBP12 Algorithm 3 line 43 has them."""
 
     # The level less the bias, as the positives' heights see it, and the level plus the bias. If
     # several biases are optimal it is the middle one
@@ -52,12 +55,12 @@ class Levels(NamedTuple):
 
     @property
     def level(self) -> float:
-        """The least sum of response, biased by the class, and slack."""
+        """gamma, the least sum of response, biased by the class, and slack."""
         return (self.positive + self.negative) / 2
 
     @property
     def bias(self) -> float:
-        """The bias at which this level is reached."""
+        """b, the bias at which this level is reached."""
         return (self.negative - self.positive) / 2
 
 
@@ -70,7 +73,7 @@ def two_basin_level(positives: np.ndarray, negatives: np.ndarray, volume: float)
     rank, left, last_up, last_down, next_up, next_down = covered_by_selection(
         positives.copy(), negatives.copy(), ZERO, ZERO, 0.0, volume, ZERO
     )
-    # Lines 39 to 43: the depth is Delta gamma, the room of a class its own.
+    # Lines 39 to 42: the depth is Delta gamma, that of a class at most the room to its next point.
     depth = left / rank
     lead = (min(depth, next_up - last_up) - min(depth, next_down - last_down)) / 2
     return Levels(last_up + depth / 2 + lead, last_down + depth / 2 - lead, rank)

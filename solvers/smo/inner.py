@@ -35,13 +35,16 @@ def solve(K, alpha, F, y, C, diag, with_bias, tol, max_steps):
     steps = 0
     while steps < max_steps:
         if steps % _CHECK_EVERY == 0:
+            # As in Dual.violation: with a bias FCL05's m(alpha) - M(alpha).
             highest, lowest = reach[largest(reach)], _lowest(F, not_down)
             if (highest - lowest if with_bias else max(highest, -lowest)) <= tol:
                 break
         if with_bias:
+            # FCL05: i is the highest F of those that may go up, j gains most with it.
             i = largest(reach)
             _pair_gains(F, not_down, K[i], own, F[i], own[i], gain)
         else:
+            # SHS11: i gains most alone, j most beside it.
             _gains(alpha, F, y, C, diag, nothing, 0.0, 0.0, gain)
             i = largest(gain)
             if not gain[i] > 0.0:
@@ -61,6 +64,7 @@ def solve(K, alpha, F, y, C, diag, with_bias, tol, max_steps):
         elif with_bias:
             break
         else:
+            # Nothing is gained beside i: it moves alone.
             step_i, step_j = (alone - alpha[i]) * y[i], 0.0
             alpha[i] = alone
         _mark(i, alpha, y, C, not_up, not_down)

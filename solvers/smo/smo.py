@@ -1,4 +1,9 @@
-"""Sequential minimal optimisation, without and with bias."""
+"""Sequential minimal optimisation, without and with bias.
+
+The textbook variants stand here; large working sets are chosen in ``working_sets.py`` and solved in
+``inner.py``, whose step for a pair is that of the textbook. The dual point, its F, the violation
+that ends a run, and the bias are ``working_sets.Dual``.
+"""
 
 from __future__ import annotations
 
@@ -36,9 +41,9 @@ class SMO(
 ):
     """Soft-margin kernel SVM by SMO, to a given violation of the optimality conditions.
 
-    Maximises ``sum_i alpha_i - 1/2 alpha' Q alpha`` over ``0 <= alpha_i <= C_i``, with
-    ``y' alpha = 0`` if a bias is fitted; ``Q_ij = y_i y_j k(x_i, x_j)`` and ``C_i`` is C times the
-    weights of the point and of its class.
+    Maximises ``sum_i alpha_i - 1/2 alpha' Q alpha`` over ``0 <= alpha_i <= C_i``, [SBP12]_ eq.
+    4.1, with ``y' alpha = 0`` if a bias is fitted; ``Q_ij = y_i y_j k(x_i, x_j)`` and ``C_i`` is C
+    times the weights of the point and of its class.
 
     By default large working sets are optimised at a time, an idea of [JOA99]_ in the form of
     [WSL18]_: the free variables and a scattered selection of violators, up to 6144, are solved for
@@ -145,7 +150,7 @@ def _solve_textbook(
 ) -> Solution:
     """The variable of the largest gain each time without bias; with bias a pair (FCL05).
 
-    The selections are those of ``inner.py`` for whole rows: a pair's second costs no evaluation.
+    The second of a pair costs no evaluation: its gains need the row of the first, as the step does.
     """
     oracle, diag = problem.oracle, problem.oracle.diag()
     arrays = dual.alpha, dual.F, problem.y, dual.C, diag
@@ -207,7 +212,7 @@ def _move_single(alpha, F, y, C, diag, row, i):
 
 @njit(error_model="numpy")
 def _first_of_pair(alpha, F, y, C, diag):
-    """i = argmax of F over the variables that may move up; and the violation."""
+    """i = argmax of F over FCL05's I_up, the variables that may move up; and the violation."""
     i, upper, lower = -1, -np.inf, np.inf
     for t in range(len(alpha)):
         below, above = alpha[t] < C[t], alpha[t] > 0.0
@@ -221,7 +226,7 @@ def _first_of_pair(alpha, F, y, C, diag):
 
 @njit(error_model="numpy")
 def _second_of_pair(alpha, F, y, C, diag, row_i, i):
-    """j = argmax of the second-order gain with i (FCL05)."""
+    """j = argmax of the second-order gain with i over FCL05's I_low: those that may move down."""
     j, best = -1, -np.inf
     for t in range(len(alpha)):
         down = alpha[t] > 0.0 if y[t] > 0.0 else alpha[t] < C[t]

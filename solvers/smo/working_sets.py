@@ -46,7 +46,8 @@ class Dual:
     """A dual point and what it implies."""
 
     alpha: np.ndarray  # float64, shape (n,)
-    # float64, shape (n,): y_t - (score of x_t without bias): the bias at which x_t has margin 1
+    # float64, shape (n,): y_t - (score of x_t without bias): the bias at which x_t has margin 1,
+    # -y_t times FCL05's gradient
     F: np.ndarray
     y: np.ndarray  # float64, shape (n,)
     C: np.ndarray

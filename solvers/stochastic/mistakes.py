@@ -39,7 +39,8 @@ class Responses:
         """Count the mistakes among the draws, from one to the next.
 
         Yields the mistaken point, None at the end without one. A mistake is a response of at most
-        0, or below ``scale`` times the draws done (Pegasos: a margin below 1, times lambda t).
+        0, or below ``scale`` times the draws done before it (Pegasos: ``lambda (t - 1)`` times the
+        margin of the w before draw t, which is below 1).
         """
         responses, y, oracle = self._responses, self._problem.y, self._problem.oracle
         position = 0
@@ -52,6 +53,7 @@ class Responses:
                 return
             i, threshold = int(draws[stop]), scale * (self.n_iter - 1)
             row = oracle.row_ahead(i, partial(_mistakes, responses, draws[position:], threshold))
+            # y_i Phi_i is added to the sum, and to all responses.
             add_row(responses, y, row, y[i])
             self.counts[i] += 1
             yield i

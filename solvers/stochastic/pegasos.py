@@ -34,7 +34,8 @@ class Pegasos(
     (C sum_i weights_i)``. Iteration t draws a point, uniformly or with probability proportional to
     its weight, which makes the step unbiased; ``w <- (1 - 1/t) w``, plus ``y_i Phi_i / (lambda
     t)`` if the point had margin below 1 ([SSS11]_ Fig. 1 and section 4, without the optional
-    projection). Hence w is ``1 / (lambda t)`` times a sum with whole counts, which is kept.
+    projection; a baseline of [SBP12]_ section 4.2). Hence w is ``1 / (lambda t)`` times a sum with
+    whole counts, which is kept: a violation adds 1 to its point's count, and the decay is all in t.
 
     Parameters
     ----------
@@ -66,6 +67,7 @@ class Pegasos(
             return Solution(snapshot(), responses.n_iter, status, state=responses.state())
 
         for _ in range(self.max_epochs):
+            # From one violation, y_i <w, Phi_i> < 1, to the next (``mistakes.py``).
             for _ in responses.walk(draw_by_weight(problem.rng, problem.weights, problem.n), lam):
                 due = monitor.due(problem.kernel_evals)
                 if due and monitor.record(responses.n_iter, snapshot):

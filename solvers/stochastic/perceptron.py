@@ -87,6 +87,7 @@ class Perceptron(Solver, SolverParameters, WarmStartParameters, CachedKernelPara
         for _ in range(self.max_epochs):
             draws = problem.rng.permutation(n)
             mistakes = 0
+            # From one mistake, y_i <w, Phi_i> <= 0, to the next (``mistakes.py``).
             for i in responses.walk(draws, 0.0):
                 t = responses.n_iter
                 if i is not None:

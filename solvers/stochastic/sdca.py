@@ -29,13 +29,13 @@ class SDCA(AscentParameters, CachedKernelParameters, WeightedSolver):
 
     Maximises ``sum_i alpha_i - 1/2 alpha' Q alpha`` over ``0 <= alpha_i <= C weights_i``, one
     randomly drawn variable at a time, exactly ([HCL08]_ Algorithms 1 and 3; a baseline of
-    [SBP12]_). The responses of all points are kept, so a draw that changes nothing costs nothing.
+    [SBP12]_, eq. 4.1 and section 4.4, with ``order="iid"``). The responses of all points are kept,
+    so a draw that changes nothing costs nothing.
 
     Notes
     -----
     Kernel evaluations: n for each draw that changes its variable; the gap comes free of them, and
-    shrinking saves draws, none of them. Memory: 4n numbers and the
-    cache. Returns the last alpha.
+    shrinking saves draws, none of them. Memory: 4n numbers and the cache. Returns the last alpha.
     """
 
     scalarization = "C"
@@ -84,6 +84,7 @@ class _Ascent(Ascent):
             i = draws[position]
             position += 1
             row = oracle.row_ahead(i, partial(self._changes, draws[position:left]))
+            # c_j += delta y_i y_j k(x_i, x_j) for all j, then alpha_i.
             add_row(self._margins, y, row, (target - self.alpha[i]) * y[i])
             self.alpha[i] = target
             if pause():
@@ -129,7 +130,7 @@ def _next_change(alpha, margins, diag, bounds, draws, position, shrinking, state
             draws[position], draws[end] = draws[end], i
             continue
         meet(alpha[i], slope, bounds[i], state)
-        target = best_value(alpha[i], slope, diag[i], bounds[i])
+        target = best_value(alpha[i], slope, diag[i], bounds[i])  # HCL08 eq. 9
         if target != alpha[i]:
             return position, target
         position += 1
