@@ -12,7 +12,6 @@ from scipy import sparse
 from sklearn.linear_model import SGDClassifier
 from sklearn.svm import SVC, LinearSVC
 
-from marginbench.harness.cli.solvers import listed_solvers
 from marginbench.harness.planning.svm import KIND
 from marginbench.solvers import (
     LIBLINEAR,
@@ -53,7 +52,7 @@ def absent(monkeypatch):
 
 
 @pytest.mark.parametrize("peer", [OneDAL, LIBLINEAROfficial])
-def test_without_its_package_a_fit_says_what_to_install(absent, linear_task, peer):
+def test_without_its_package_a_fit_says_what_to_install(absent, linear_task, command, peer):
     with pytest.raises(ImportError, match=rf"{peer.requires}.*pip install .*\[peers\]") as told:
         peer().fit(linear_task.X, linear_task.y)
     assert "\n" not in str(told.value)
@@ -61,7 +60,8 @@ def test_without_its_package_a_fit_says_what_to_install(absent, linear_task, pee
     assert missing_package(peer) == peer.requires
     assert name not in registry()
     assert name in registry(missing=True)
-    [listed] = [item for item in listed_solvers() if item["name"] == name]
+    _, output, _ = command("solvers", "--json")
+    [listed] = [item for item in json.loads(output) if item["name"] == name]
     assert listed["summary"].endswith(f"Needs {peer.requires}, which is not installed.")
     assert "pip install" in KIND.traits(peer, name)["missing"]
 
