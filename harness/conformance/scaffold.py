@@ -24,8 +24,11 @@ def write_solver(name: str, folder: Path) -> tuple[Path, Path]:
     from ...solvers.registration import entries
 
     module = _BETWEEN_WORDS.sub("_", name).lower()
-    is_name = name.isascii() and name.isidentifier()
-    if not is_name or keyword.iskeyword(name) or keyword.iskeyword(module):
+    template = (_TEMPLATES / "solver.py.txt").read_text("utf-8")
+    is_name = name.isascii() and name.isidentifier() and not name.startswith("_")
+    # A name that the file uses itself would be hidden.
+    taken = re.search(rf"\b{re.escape(name)}\b", template)
+    if not is_name or taken or keyword.iskeyword(name) or keyword.iskeyword(module):
         raise UserError(
             f"{name!r} cannot be the name of a class; use letters and digits, as in MySolver"
         )
@@ -40,9 +43,9 @@ def write_solver(name: str, folder: Path) -> tuple[Path, Path]:
             f"{name!r}: the file {module}.py would hide the Python module {module!r}; choose "
             "another name"
         )
-    for path, template in zip(paths, ("solver.py.txt", "test_solver.py.txt"), strict=True):
+    tests = (_TEMPLATES / "test_solver.py.txt").read_text("utf-8")
+    for path, text in zip(paths, (template, tests), strict=True):
         # "x": nothing is replaced, not even a file that appeared a moment ago.
         with storing(path), open(path, "x", encoding="utf-8") as sink:
-            text = Template((_TEMPLATES / template).read_text("utf-8"))
-            sink.write(text.substitute(CLASS=name, MODULE=module))
+            sink.write(Template(text).substitute(CLASS=name, MODULE=module))
     return paths

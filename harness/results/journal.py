@@ -55,6 +55,7 @@ _TABLE_KEY, _ROWS = b"marginbench.journal", 500
 _DIGITS = 32
 _STAMP = "%Y%m%dT%H%M%S.%fZ"
 _KEY = re.compile(rb'"key":"([0-9a-f]{64})"')
+_OTHER_TYPE = re.compile(rb'"type":"(?:start|source|end)"')
 # Bytes read at a time: lines of records are some ten thousand long.
 _BUFFER = 2**17
 # Seconds for which a file that grew counts as being written from elsewhere.
@@ -296,6 +297,8 @@ class Journal:
         except (RecordError, KeyError, TypeError, ValueError) as error:
             if isinstance(error, OtherSchemaError):
                 raise UserError(f"{path}: {error}") from None
+            if _OTHER_TYPE.search(line[:100]):
+                return  # no record is lost
             key = _KEY.search(line)
             self.damages.append(Damage(path, number, offset, key[1].decode() if key else ""))
 

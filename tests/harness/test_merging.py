@@ -160,6 +160,14 @@ def test_damaged_records_are_named(folder):
     elsewhere.write_bytes(content[: last.offset + 60])
     (line, cut) = merge([one, two], folder / "cut").damaged
     assert cut.startswith(f"{elsewhere}: line ")
+    # A line that holds no record: nothing is lost.
+    first = next(
+        path for path in Journal(one).segments() if b'"type":"source"' in path.read_bytes()
+    )
+    content = bytearray(first.read_bytes())
+    content[content.index(b'"type":"source"') + 100] ^= 1
+    first.write_bytes(content)
+    assert not merge([one], folder / "sources").damaged
 
 
 @pytest.mark.parametrize(
