@@ -167,7 +167,7 @@ def test_damaged_records_are_named(folder):
     content = bytearray(first.read_bytes())
     content[content.index(b'"type":"source"') + 100] ^= 1
     first.write_bytes(content)
-    assert not merge([one], folder / "sources").damaged
+    assert not merge([one, folder / "whole"], folder / "sources").damaged
 
 
 @pytest.mark.parametrize(
