@@ -159,7 +159,8 @@ class PositiveSemidefinite(Cone):
 
     def lipschitz(self, A: Matrix) -> float:
         # The extreme points are +-v v'; |v'A_k v| <= ||A_k v|| for every row A_k of A.
-        stacked = as_dense(A).reshape(-1, self.n)
+        rows = as_dense(A).reshape(-1, self.n, self.n)
+        stacked = ((rows + rows.transpose(0, 2, 1)) / 2).reshape(-1, self.n)
         return math.sqrt(float(np.linalg.eigvalsh(matmul(stacked.T, stacked))[-1]))
 
 

@@ -42,8 +42,11 @@ def expansion_scores(
     """
     rows = np.ascontiguousarray(np.atleast_2d(coef), dtype=np.float64)
     scores = np.zeros((len(rows), Z.shape[0]))
-    stored = Z.nnz if sparse.issparse(Z) else Z.size
-    step = max(TILE, _BYTES * Z.shape[0] // max(1, stored * np.dtype(dtype).itemsize))
+    n, d = Z.shape
+    # Sparse points become dense where those of the model are.
+    stays_sparse = sparse.issparse(Z) and sparse.issparse(points.values)
+    n_bytes = (Z.nnz if stays_sparse else n * d) * np.dtype(dtype).itemsize
+    step = max(TILE, _BYTES * n // max(1, n_bytes))
     step -= step % TILE
     for start in range(0, Z.shape[0] if len(points) else 0, step):
         part = Z[start : start + step]

@@ -188,10 +188,12 @@ def test_rows_of_matrices_count_by_their_symmetric_parts():
         A = conic_data(cones, lift)
         skew = np.random.default_rng(0).standard_normal((5, 4, 4))
         skew -= skew.transpose(0, 2, 1)
-        problem = FeasibilityProblem.conic(A + skew.reshape(5, -1), cones)
+        symmetric = FeasibilityProblem.conic(A, cones)
+        problem = FeasibilityProblem.conic(A + 100 * skew.reshape(5, -1), cones)
         result = MPCFP(tol=0.05).solve(problem)
         assert result.status == status
-        for stated in (problem, FeasibilityProblem.conic(A, cones)):
+        assert result.n_iter == MPCFP(tol=0.05).solve(symmetric).n_iter
+        for stated in (problem, symmetric):
             assert check_certificate(stated, result).valid
 
 
