@@ -16,7 +16,7 @@ import pytest
 
 from marginbench.solvers.numeric import compiling
 
-SOLVERS = Path(compiling.__file__).parents[1]
+SOLVERS = Path(compiling.__file__).resolve().parents[1]
 # A loop that takes a step of another module, in a package that takes a constant of a third one;
 # and a function of a named tuple.
 FILES = {
