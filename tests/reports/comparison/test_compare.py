@@ -143,6 +143,16 @@ def test_a_folder_against_itself_or_its_store_is_identical(plain, tmp_path, monk
     assert [side.words for side in (found.before, found.after)] == [url, str(plain)]
 
 
+def test_a_measure_that_one_side_lacks_is_not_compared(folder, plain):
+    def without(record):
+        return replace(record, peak_memory_mb=None)
+
+    found = compare(folder(without), plain)
+    row = value(found, "peak_memory_mb")
+    assert (row["verdict"], row["why"]) == ("not compared", "recorded on one side only")
+    assert "peak_memory_mb" not in set(compare(folder(without), folder(without)).frame["measure"])
+
+
 @pytest.fixture(scope="module")
 def changes(folder):
     """A comparison in which each solver has changed in a way of its own."""
