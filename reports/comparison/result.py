@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ...harness.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_RUNS
+from ...harness.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_RUNS, StorageError
 from ...harness.results.measures import Measure
 from ..frames import RUN, by_solver
 from ..results import Results
@@ -402,6 +402,8 @@ class Comparison:
         from ..templating import write_page
         from .report import render
 
+        if not Path(path).name:
+            raise StorageError(f"{path}: is a folder; give the page a file")
         write_page(Path(path), render(self))
         return Path(path)
 

@@ -70,7 +70,7 @@ def _medians(results: Results, value: str) -> pd.DataFrame:
     drawn = drawn.loc[drawn["drawn"].isin(["median", "end"]), ["task", "solver", "cost", "median"]]
     if analysis.counters(results):
         n = results.runs.groupby("task")["n_train"].first()
-        drawn = drawn.assign(cost=drawn["cost"] / drawn["task"].map(n) ** 2)
+        drawn = drawn.assign(cost=drawn["cost"] / drawn["task"].map(n).astype(float) ** 2)
     return drawn.replace(np.inf, np.nan).dropna()
 
 

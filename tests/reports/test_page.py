@@ -120,6 +120,10 @@ def test_a_page_of_failures_alone_can_be_written(make, write_results):
     text = make.page(report(write_results(records, missing=[("b", "SMO", 1)]))).text
     for words in ("0 of 1 runs", "No run has anything to show here.", "no record in the journal"):
         assert words in text
+    # Also of runs that failed at their end, when they had counted.
+    ended = (make.finished(t, "SMO", 0, make.trace([1e3, 1e4], [0.3, 0.1])) for t in ("a", "b"))
+    failed = [replace(record, status="crashed", trace=[]) for record in ended]
+    assert "0 of 1 runs" in make.page(report(write_results(failed))).text
 
 
 def test_a_page_of_the_first_runs_alone_can_be_written(realistic, make, tmp_path, capsys):
