@@ -73,8 +73,7 @@ def load_solver(path: str | Path, cls: type[Any] | None = None) -> Any:
     -------
     Solver
         Fitted: it predicts what the saved one predicts, to the last bit. Attributes that only
-        describe the run, such as ``trace_``, are not in the file. Parameters that its class no
-        longer has are left out.
+        describe the run, such as ``trace_``, are not in the file.
 
     Raises
     ------
@@ -118,11 +117,9 @@ def _class_of(header: dict[str, Any], cls: type[Any] | None) -> type[Any]:
 
 
 def _restored(cls: type[Any], header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
-    # An earlier version may have had other parameters; predictions need none.
-    known = header["parameters"].keys() & {*cls._get_param_names()}
-    stored = {name: header["parameters"][name] for name in known}
+    parameters = header["parameters"].items()
     solver = cls(
-        **{name: unpacked(value, f"parameter.{name}.", arrays) for name, value in stored.items()}
+        **{name: unpacked(value, f"parameter.{name}.", arrays) for name, value in parameters}
     )
     model: Model = unpacked(header["model"], "model.", arrays)
     solver.model_ = model
