@@ -67,6 +67,17 @@ def board_study(**values):
     return completed_study(Study.model_validate(study), StudyFile("study"))
 
 
+@pytest.fixture(scope="session")
+def whole():
+    """Two tasks, two solvers, two seeds."""
+    return board_study(
+        title="A board",
+        task=[{**BOARD, "label": "a"}, {**BOARD, "label": "b", "C": 2.0}],
+        solver=[{"name": "Perceptron"}, {"name": "Pegasos", "params": {"max_epochs": 1}}],
+        seeds=2,
+    )
+
+
 @pytest.fixture
 def run(command):
     """Calls the command; a page is its command."""
