@@ -39,8 +39,10 @@ class Own:
 """
 
 
-def job(solver):
-    return Job("tag", FitWork(PROBLEM, solver, {}, 2.0), Limits({}, 1.0), foreign=True)
+def job(solver, kind="svm"):
+    fit = FitWork(PROBLEM, solver, {}, 2.0)
+    work = {"svm": fit, "feasibility": FeasibilityWork({"generator": "ldfp"}, 0, solver, {})}
+    return Job("tag", work[kind], Limits({}, 1.0), foreign=True)
 
 
 @pytest.fixture
@@ -54,18 +56,19 @@ def own(tmp_path):
     return folder / "own.py"
 
 
-def test_a_users_file_is_imported_from_what_travelled(own, tmp_path):
-    files = {}
-    sent = pickle.dumps(packed(job(f"{own}:Own"), files))
+@pytest.mark.parametrize("kind", ["svm", "feasibility"])
+def test_a_users_file_is_imported_from_what_travelled(own, tmp_path, kind):
+    files, its_job = {}, job(f"{own}:Own", kind)
+    sent = pickle.dumps(packed(its_job, files))
     assert b"SECRET" not in sent
     # Later edits do not count for the runs of a command, nor must the file still be there.
     for file in own.parent.rglob("*.py"):
         file.unlink()
-    assert packed(job(f"{own}:Own"), files).files == pickle.loads(sent).files
+    assert packed(its_job, files).files == pickle.loads(sent).files
     found = pickle.loads(sent).unpacked(tmp_path / "there")
     assert found.work.solver.startswith(str(tmp_path / "there"))
     assert found.work.solver.endswith("/own.py:Own")
-    assert load_class(found.work.solver).scale == 3
+    assert load_class(found.work.solver, kind=kind).scale == 3
     assert found.foreign
     names = sorted(path.name for path in (tmp_path / "there").rglob("*.py"))
     assert names == ["__init__.py", "helper.py", "own.py"]
@@ -82,12 +85,6 @@ def test_a_kernel_in_a_file_must_be_the_same_there(own, tmp_path):
     own.unlink()
     with pytest.raises(SolverError, match=r"own\.py:SCALE is missing"):
         packed_job.unpacked(tmp_path)
-
-
-def test_a_feasibility_method_travels_too(own, tmp_path):
-    work = FeasibilityWork({"generator": "ldfp"}, 0, f"{own}:Own", {})
-    found = packed(Job("tag", work, Limits({}, 1.0)), {}).unpacked(tmp_path / "there")
-    assert load_class(found.work.solver, kind="feasibility").scale == 3
 
 
 @pytest.mark.slow
@@ -154,16 +151,21 @@ def cluster(monkeypatch):
 
 
 def test_every_job_ends_once_and_the_record_tells_of_its_machine(cluster):
-    with closing(cluster.executor()) as executor:
-        # Of a study that several commands share, runs are put off and asked for again.
-        for tags in ("abcdefgh", "", "i"):
-            found = cluster.outcomes(executor, tags)
-            assert {tag: outcome.value for tag, outcome in found.items()} == {t: t for t in tags}
-            for outcome in found.values():
-                assert json.loads(outcome.setting["environment"])["processor"]
-                # The second worker may answer after a run has ended on the first.
-                assert outcome.setting["jobs"] == 2 or tags == "abcdefgh"
-                assert outcome.setting["started_at"].endswith("+00:00")
+    async def cell():
+        """Of a notebook: an event loop runs."""
+        dask.check_answers(cluster.dask.scheduler_address)
+        with closing(cluster.executor()) as executor:
+            # Of a study that several commands share, runs are put off and asked for again.
+            for tags in ("abcdefgh", "", "i"):
+                found = cluster.outcomes(executor, tags)
+                for tag, outcome in found.items():
+                    assert outcome.value == tag
+                    assert json.loads(outcome.setting["environment"])["processor"]
+                    # The second worker may answer after a run has ended on the first.
+                    assert outcome.setting["jobs"] == 2 or tags == "abcdefgh"
+                    assert outcome.setting["started_at"].endswith("+00:00")
+
+    asyncio.run(cell())
     assert len(cluster.done) == 9
     assert len(set(dict(cluster.done).values())) == 2
     assert cluster.said == []
@@ -178,15 +180,6 @@ def test_a_file_that_cannot_be_read_is_one_failed_run(cluster, own, monkeypatch)
         (ended,) = (e for e in executor.execute(iter([job(f"{own}:Own")])) if isinstance(e, Ended))
     assert ended.outcome.status == "user"
     assert ended.outcome.reason == f"{own}: its code cannot be read (denied)"
-
-
-def test_it_works_where_an_event_loop_runs_as_in_a_notebook(cluster):
-    async def cell():
-        dask.check_answers(cluster.dask.scheduler_address)
-        with closing(cluster.executor()) as executor:
-            return cluster.outcomes(executor, "abc")
-
-    assert set(asyncio.run(cell())) == set("abc")
 
 
 def test_the_run_of_a_lost_worker_is_begun_again_elsewhere(cluster):
@@ -245,15 +238,13 @@ def test_a_worker_with_another_program_gets_no_run_and_is_named(cluster, monkeyp
     none_fits(r"mine\.csv: no such file")
     cluster.done.clear()
     # That they fit another command does not make them fit for this one.
-    for changes, words in (
-        ({"code": "other"}, "has other code of marginbench .* than the command; install the same"),
-        ({"numpy": "0.1"}, "has numpy .*, the command has 0.1"),
-        ({"other": "1"}, "has other none, the command has 1"),
-    ):
-        ours = {**dask.program(), **changes}
-        program = property(lambda _, ours=ours: ours, lambda *_: None)
-        monkeypatch.setattr(DaskExecutor, "_program", program, raising=False)
-        none_fits(rf"\S+ {words}")
+    ours = dask.program()
+    wanted = property(lambda _: ours | {"code": "other"}, lambda *_: None)
+    monkeypatch.setattr(DaskExecutor, "_program", wanted, raising=False)
+    none_fits(r"\S+ has other code of marginbench .* than the command; install the same there")
+    assert dask.difference(ours, ours) == ""
+    assert dask.difference(ours, ours | {"numpy": "0.1"}).startswith("has numpy 0.1, the command ")
+    assert dask.difference({"other": "1"}, ours) == "has other none, the command has 1"
 
     async def raising(ours, dask_worker):
         raise ModuleNotFoundError("No module named 'marginbench'")
