@@ -18,6 +18,9 @@ from marginbench.harness.results.journal import Journal
 
 from .answers import FakeExecutor
 
+#: A scheduler, without the package that connects with it.
+MISSING = {"scheduler": "tcp://node0:1"}
+
 
 @pytest.fixture(autouse=True)
 def all_installed(monkeypatch):
@@ -53,17 +56,14 @@ def test_a_scheduler_and_a_cluster(tmp_path):
         ({"cluster": "slrum"}, r"--cluster 'slrum' is not known.*slurm"),
         ({"options": Path("a.toml")}, r"--cluster-options a.toml: needs --cluster"),
         ({"cluster": "slurm", "options": Path("no.toml")}, r"no\.toml: cannot be read"),
+        (MISSING, r"--scheduler needs the package distributed: pip install"),
     ],
 )
-def test_what_does_not_go_together_is_told(given, words):
+def test_what_does_not_go_together_is_told(given, words, monkeypatch):
+    if given == MISSING:
+        monkeypatch.setattr(cluster, "find_spec", lambda name: None)
     with pytest.raises(UserError, match=words):
         chosen_engine(**given)
-
-
-def test_a_package_that_is_missing_is_named_with_how_to_install_it(monkeypatch):
-    monkeypatch.setattr(cluster, "find_spec", lambda name: None)
-    with pytest.raises(UserError, match=r"--scheduler needs the package distributed: pip install"):
-        chosen_engine("tcp://a:1")
 
 
 @pytest.mark.slow
