@@ -77,25 +77,20 @@ def test_an_edit_changes_the_keys_of_the_solvers_of_its_folder(copied_project):
     assert keyed() == before
 
 
-RBF = {"kernel": "rbf", "gamma": 10.0, "C": 1.0}
-POINTS = Problem(
-    "checkers", {"n_train": 50, "n_test": 20}, {"name": "rbf", "gamma": 10.0}, 1.0, False
-)
+RBF = {"name": "rbf", "gamma": 10.0}
+POINTS = Problem("checkers", {"n_train": 50, "n_test": 20}, RBF, 1.0, fit_intercept=False)
+PARAMS = {"kernel": "rbf", "gamma": 10.0, "C": 1.0}
 CELL = {"generator": "ldfp", "m": 4, "n": 20, "kappa": 1.0, "tol": 0.0}
 IMAGES = {
     "dataset": "digits", "dataset_params": {}, "n_train": 100, "n_validation": 50,
     "unit_norm": True, "gammas": (1.0,), "tuning_iterations": 2, "stages": (2,),
 }  # fmt: skip
-WORKS = {
-    "svm": [
-        FitWork(POINTS, "LowRankSVM", RBF, 2.0),
-        FitWork(replace(POINTS, fit_intercept=True), "LIBSVM", RBF, 2.0),
-    ],
-    "feasibility": [
-        FeasibilityWork(CELL, 0, "MPLFP", {"tol": 0.0}, 5.0),
-        FeasibilityWork(IMAGES, 0, "MPKFP", {}),
-    ],
-}
+WORKS = [
+    ("svm", FitWork(POINTS, "LowRankSVM", PARAMS, 2.0)),
+    ("svm", FitWork(replace(POINTS, fit_intercept=True), "LIBSVM", PARAMS, 2.0)),
+    ("feasibility", FeasibilityWork(CELL, 0, "MPLFP", {"tol": 0.0}, 5.0)),
+    ("feasibility", FeasibilityWork(IMAGES, 0, "MPKFP", {})),
+]
 #: Does each work in a process of its own, and prints which modules that has then.
 RUNS = """
 import os, pickle, sys
@@ -120,13 +115,11 @@ TOPS = {"harness", "solvers"}
 
 @pytest.mark.posix
 def test_a_run_imports_nothing_that_could_change_it_from_other_folders():
-    works = [(work, kind) for kind, works in WORKS.items() for work in works]
-    packed = pickle.dumps([pickle.dumps(work) for work, _ in works])
+    packed = pickle.dumps([pickle.dumps(work) for _, work in WORKS])
     done = subprocess.run([sys.executable, "-c", RUNS], input=packed, capture_output=True)
     roots = fingerprint.project_roots()
-    for (work, kind), modules in zip(works, done.stdout.decode().splitlines(), strict=True):
-        counted = set(files_of(work.solver, kind))
-        judged = set()
+    for (kind, work), modules in zip(WORKS, done.stdout.decode().splitlines(), strict=True):
+        counted, judged = set(files_of(work.solver, kind)), set()
         for module in modules.split():
             package, *parts = module.split(".")[1:]
             if package in roots and (roots[package] / "/".join(parts)).is_dir():

@@ -34,13 +34,17 @@ def test_names_of_the_registry_and_of_modules():
 
 def test_a_file_with_modules_of_its_own(tmp_path):
     (tmp_path / "beside_it.py").write_text("TOL = 0.125\n")
-    (tmp_path / "mine.py").write_text(f"import beside_it\n{GOOD}    default = beside_it.TOL\n")
+    (tmp_path / "mine.py").write_text(
+        f"import beside_it\n{GOOD}    default = beside_it.TOL\nNumber = 3\n"
+    )
     cls = load_class("mine.py:Mine", tmp_path)
     assert issubclass(cls, SMO)
     assert cls.default == 0.125
     spec = SolverSpec.parse("mine.py:Mine", tmp_path)
     assert shown_name(cls, spec) == "mine.py:Mine"
     assert spec.path == tmp_path.resolve() / "mine.py"
+    with pytest.raises(SolverError, match=r"mine\.py:Number is not a class"):
+        load_class("mine.py:Number", tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +58,6 @@ def test_a_file_with_modules_of_its_own(tmp_path):
         ("svm", MINE, "", "no such file: {path}"),
         ("svm", f"{FILE}:", GOOD, "'{path}:' does not name a solver: write file.py:Class or mod"),
         ("svm", MINE, GOOD.replace("Mine", "Mime"), "{path} defines no class 'Mine' (did you mean"),
-        ("feasibility", MINE, "Mine = 3\n", "{path}:Mine is not a class"),
         ("svm", MINE, "class Mine(:\n", "{path}, line 1: not valid Python (invalid syntax)"),
         ("svm", MINE, f"{GOOD}\nraise OSError('no')\n", "{path}: importing it raised OSError: no"),
         ("svm", MINE, "class Mine: pass\n", "{path}: Mine is not a solver; derive it from margin"),
