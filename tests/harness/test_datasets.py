@@ -46,29 +46,24 @@ class Mine(Perceptron):
 
     number = 1
 """
-#: Studies of one task on a dataset.
+#: Studies of one task.
 TASK = """
 name = "mine"
-[[task]]
-label = "x"
-dataset = "{}"
-reference = false
-[[solver]]
-name = "Perceptron"
+task = [{ label = "x", dataset = "DATASET", reference = false }]
+solver = [{ name = "Perceptron" }]
 """
 IMAGES = """
 name = "mine"
 kind = "feasibility"
+method = [{ name = "MPKFP" }]
 [[images]]
 label = "x"
-dataset = "{}"
+dataset = "DATASET"
 n_train = 10
 n_validation = 4
 gammas = [1.0]
 stages = [2]
 tuning_iterations = 2
-[[method]]
-name = "MPKFP"
 """
 
 
@@ -182,7 +177,7 @@ def test_a_dataset_is_what_it_holds_whether_imported_or_in_any_file(folder, tabl
     shutil.copy(folder / "data" / "bank.csv", folder / "copy.csv")
     keys = set()
     for name in names:
-        (folder / "mine.toml").write_text(tables.format(name))
+        (folder / "mine.toml").write_text(tables.replace("DATASET", name))
         run = planned(load_study(folder / "mine.toml"))[0][0]
         assert f'"{name}"' in json.dumps(run.columns).replace("\\", "")
         assert run.work.run(lambda message: None)["status"] in ("converged", "budget")
@@ -196,7 +191,7 @@ def test_code_that_makes_data_runs_when_they_are_loaded_and_not_before(folder):
         "open(__file__ + '.log', 'a').write('imported ')\n"
         "def load():\n    return np.eye(40), np.arange(40) % 2\n"
     )
-    (folder / "mine.toml").write_text(TASK.format("points.py:load"))
+    (folder / "mine.toml").write_text(TASK.replace("DATASET", "points.py:load"))
     study, log = load_study(folder / "mine.toml"), folder / "points.py.log"
     assert not log.exists()
     runs, _ = planned(study)
