@@ -61,6 +61,13 @@ def make_study():
     return lambda **changes: Study.model_validate({**SMALL_STUDY, **changes})
 
 
+def write(folder, files):
+    """Write files by their names, in folders that may be new."""
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+
+
 def board_study(**values):
     """A study of a task of a few points, complete."""
     study = {"name": "board", "task": [{**BOARD, "label": "a"}], **values}

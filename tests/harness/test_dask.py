@@ -29,6 +29,7 @@ from marginbench.harness.planning.fingerprint import kernel_code
 from marginbench.harness.planning.preflight import DescribeWork
 
 from ..faults.clusters import DaskCluster
+from .conftest import write
 
 PROBLEM = Problem("checkers", {}, {"name": "rbf", "gamma": 1.0}, 1.0, False)
 OWN = """
@@ -47,13 +48,9 @@ def job(solver, kind="svm"):
 
 @pytest.fixture
 def own(tmp_path):
-    folder = tmp_path / "mine"
-    (folder / "inner").mkdir(parents=True)
-    (folder / "own.py").write_text(OWN)
-    (folder / "inner/__init__.py").write_text("PREPARED = True\n")
-    (folder / "inner/helper.py").write_text("SCALE = 3\n")
-    (folder / "unrelated.py").write_text("SECRET = 1\n")
-    return folder / "own.py"
+    package = {"inner/__init__.py": "PREPARED = True\n", "inner/helper.py": "SCALE = 3\n"}
+    write(tmp_path / "mine", {"own.py": OWN, "unrelated.py": "SECRET = 1\n", **package})
+    return tmp_path / "mine/own.py"
 
 
 @pytest.mark.parametrize("kind", ["svm", "feasibility"])

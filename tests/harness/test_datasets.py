@@ -23,6 +23,7 @@ from marginbench.harness.results.journal import Journal
 from marginbench.harness.study.toml import load_study
 
 from .answers import InProcess, Lenient
+from .conftest import write
 
 BANK = "age,job,y\n" + "".join(
     f"{20 + (k * 7) % 40},{('clerk', 'smith', 'poet')[k % 3]},{'yes' if k % 4 == 0 else 'no'}\n"
@@ -70,14 +71,10 @@ tuning_iterations = 2
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """A folder with a study, its data and its solver, and a cache of its own."""
-    home = tmp_path / "home"
-    (home / "data").mkdir(parents=True)
-    (home / "data" / "bank.csv").write_text(BANK)
-    (home / "data" / "late.csv").write_text(BANK.replace("20", "21"))
-    (home / "mine.toml").write_text(STUDY)
-    (home / "mine.py").write_text(SOLVER)
+    data = {"data/bank.csv": BANK, "data/late.csv": BANK.replace("20", "21")}
+    write(tmp_path / "home", {"mine.toml": STUDY, "mine.py": SOLVER, **data})
     monkeypatch.setenv("MARGINBENCH_CACHE", str(tmp_path / "cache"))
-    return home
+    return tmp_path / "home"
 
 
 def edit(file, old, new):

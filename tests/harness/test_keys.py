@@ -17,6 +17,8 @@ from marginbench.harness.planning import fingerprint
 from marginbench.harness.planning.fingerprint import COMMON_ROOMS, EVALUATION, source_files
 from marginbench.solvers.registration import entries
 
+from .conftest import write
+
 COMMON = {f"solvers/{room}" for room in COMMON_ROOMS} | {EVALUATION}
 
 
@@ -138,12 +140,6 @@ def local_files(file):
     """The hashes of a user's own files."""
     files = source_files(f"{file}:Mine", file, "svm")
     return {name: found for name, found in files.items() if not name.startswith(("solv", "harn"))}
-
-
-def write(folder, files):
-    for name, text in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
 
 
 def test_a_users_file_counts_with_what_it_imports_wherever_it_is(tmp_path):

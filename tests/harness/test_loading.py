@@ -11,6 +11,8 @@ from marginbench.harness.loading import SolverSpec, load_class, shown_name
 from marginbench.harness.planning.preflight import DescribeWork
 from marginbench.solvers import SMO
 
+from .conftest import write
+
 #: Stands for a file of the test, and a class in it.
 FILE, MINE = "FILE", "FILE:Mine"
 GOOD = """
@@ -33,10 +35,8 @@ def test_names_of_the_registry_and_of_modules():
 
 
 def test_a_file_with_modules_of_its_own(tmp_path):
-    (tmp_path / "beside_it.py").write_text("TOL = 0.125\n")
-    (tmp_path / "mine.py").write_text(
-        f"import beside_it\n{GOOD}    default = beside_it.TOL\nNumber = 3\n"
-    )
+    mine = f"import beside_it\n{GOOD}    default = beside_it.TOL\nNumber = 3\n"
+    write(tmp_path, {"mine.py": mine, "beside_it.py": "TOL = 0.125\n"})
     cls = load_class("mine.py:Mine", tmp_path)
     assert issubclass(cls, SMO)
     assert cls.default == 0.125
@@ -80,10 +80,9 @@ def test_bytecode_of_an_earlier_text_does_not_count(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
     monkeypatch.setattr(sys, "path", [*sys.path])
     for number in (1, 2):
-        texts = {"own": "from next_to_it import value\n", "next_to_it": f"value = {number}\n"}
-        for name, text in texts.items():
-            path = tmp_path / f"{name}.py"
-            path.write_text(text)
+        beside = {"next_to_it.py": f"value = {number}\n"}
+        write(tmp_path, {"own.py": "from next_to_it import value\n", **beside})
+        for path in tmp_path.glob("*.py"):
             os.utime(path, (1e9, 1e9))
         monkeypatch.delitem(sys.modules, "next_to_it", raising=False)
         assert import_file(tmp_path / "own.py").value == number
