@@ -101,9 +101,7 @@ class Cluster:
     """Workers in this process; ``do(tag, address, is_wanted)`` stands for what they do."""
 
     def __init__(self, monkeypatch):
-        self.monkeypatch = monkeypatch
-        self.said = []
-        self.done = []
+        self.said, self.done = [], []
         self.do = lambda tag, address, is_wanted: Outcome("done", tag)
         self.dask = LocalCluster(
             n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0"
@@ -118,7 +116,8 @@ class Cluster:
         return self.do(packed_job.job.tag, address, is_wanted)
 
     def executor(self, **options):
-        return DaskExecutor(self.dask.scheduler_address, self.said.append, **options)
+        """One that ends with the block."""
+        return closing(DaskExecutor(self.dask.scheduler_address, self.said.append, **options))
 
     def addresses(self):
         return [worker.address for worker in self.dask.workers.values()]
@@ -151,7 +150,7 @@ def test_every_job_ends_once_and_the_record_tells_of_its_machine(cluster):
     async def cell():
         """Of a notebook: an event loop runs."""
         dask.check_answers(cluster.dask.scheduler_address)
-        with closing(cluster.executor()) as executor:
+        with cluster.executor() as executor:
             # Of a study that several commands share, runs are put off and asked for again.
             for tags in ("abcdefgh", "", "i"):
                 found = cluster.outcomes(executor, tags)
@@ -173,7 +172,7 @@ def test_a_file_that_cannot_be_read_is_one_failed_run(cluster, own, monkeypatch)
         raise PermissionError("denied")
 
     monkeypatch.setattr(type(own), "read_bytes", unreadable)
-    with closing(cluster.executor()) as executor:
+    with cluster.executor() as executor:
         (ended,) = (e for e in executor.execute(iter([job(f"{own}:Own")])) if isinstance(e, Ended))
     assert ended.outcome.status == "user"
     assert ended.outcome.reason == f"{own}: its code cannot be read (denied)"
@@ -188,7 +187,7 @@ def test_the_run_of_a_lost_worker_is_begun_again_elsewhere(cluster):
         return Outcome("done", address)
 
     cluster.do = do
-    with closing(cluster.executor()) as executor:
+    with cluster.executor() as executor:
         found = cluster.outcomes(executor, "abcd")
     first, second = [address for tag, address in cluster.done if tag == "b"]
     assert first != second == found["b"].value
@@ -199,7 +198,7 @@ def test_the_run_of_a_lost_worker_is_begun_again_elsewhere(cluster):
     losses = 9
     cluster.dask.scale(4)
     allowed = config.set({"distributed.scheduler.allowed-failures": 0})
-    with allowed, closing(cluster.executor()) as executor:
+    with allowed, cluster.executor() as executor:
         found = cluster.outcomes(executor, "abcd")
     statuses = {tag: outcome.status for tag, outcome in found.items()}
     assert statuses == {"a": "done", "b": "crashed", "c": "done", "d": "done"}
@@ -210,7 +209,7 @@ def test_runs_wait_for_workers_and_go_to_those_that_come(cluster, monkeypatch):
     monkeypatch.setattr(dask, "_A_MOMENT", 0.0)
     for address in cluster.addresses():
         cluster.lose(address)
-    with closing(cluster.executor()) as executor:
+    with cluster.executor() as executor:
         events = executor.execute(jobs("ab"))
         while not cluster.said:
             next(events)
@@ -224,7 +223,7 @@ def test_a_worker_with_another_program_gets_no_run_and_is_named(cluster, monkeyp
 
     def none_fits(words):
         with (
-            closing(cluster.executor()) as executor,
+            cluster.executor() as executor,
             pytest.raises(EngineError, match=rf"none of 2 workers can be used: {words}"),
         ):
             list(executor.execute(jobs("b")))
@@ -267,7 +266,7 @@ def test_a_worker_that_lacks_something_gets_no_more_runs(cluster):
         return Outcome("done", tag)
 
     cluster.do = do
-    with closing(cluster.executor()) as executor:
+    with cluster.executor() as executor:
         found = cluster.outcomes(executor, "abcdef")
         assert {outcome.status for outcome in found.values()} == {"done"}
         (line,) = refusals()
@@ -275,7 +274,7 @@ def test_a_worker_that_lacks_something_gets_no_more_runs(cluster):
         assert [address for _, address in cluster.done].count(lacking) == 1
         # Another command may use it.
         cluster.do = lambda tag, address, is_wanted: Outcome("done", tag)
-        with closing(cluster.executor()) as other:
+        with cluster.executor() as other:
             cluster.outcomes(other, "ghij")
         assert lacking in {address for tag, address in cluster.done if tag in "ghij"}
         cluster.outcomes(executor, "klmn")
@@ -292,7 +291,7 @@ def test_what_nobody_wants_any_more_is_killed(cluster):
         return
 
     cluster.do = do
-    with closing(cluster.executor()) as executor:
+    with cluster.executor() as executor:
         events = executor.execute(jobs("ab"))
         # A run may be told to have started a moment before it is in this list.
         for _ in events:
@@ -330,7 +329,7 @@ def test_timing_takes_the_most_frequent_model_and_one_run_a_machine(cluster, mon
     monkeypatch.setattr(DaskExecutor, "_welcomed", described)
     monkeypatch.setattr(dask, "_SETTLED_QUEUE", 60.0)
     cluster.dask.scale(5)
-    with closing(cluster.executor(timing=True, expected=5)) as executor:
+    with cluster.executor(timing=True, expected=5) as executor:
         found = cluster.outcomes(executor, "abcdef")
     assert cluster.said == ["timing on 2 of 3 machines: Xeon, 8 cores, 32 GB"]
     assert {outcome.setting["jobs"] for outcome in found.values()} == {1}

@@ -77,11 +77,6 @@ def several(n):
     return [svm_record(key=f"{seed:064x}", seed=seed) for seed in range(n)]
 
 
-def current(results):
-    journal = Journal(results)
-    return [journal.load(entry) for entry in journal.current.values()]
-
-
 @each_kind
 def test_a_record_comes_back_as_it_was(tmp_path, make):
     records = [make(), make(seed=1, key="cd" * 32, counters=None, trace=[], status="failed")]
@@ -90,7 +85,7 @@ def test_a_record_comes_back_as_it_was(tmp_path, make):
     # Entries of headers that it does not know are passed over.
     assert parse_record(record_line(records[0], later=1)) == records[0]
     journal_with(tmp_path, *records)
-    assert current(tmp_path) == records
+    assert [*Journal(tmp_path).records()] == records
     (path,) = Journal(tmp_path).segments()
     # What it took but for compiling is in its header, for forecasts.
     timed = make(wall_s=79.0, data_s=1.0, compile_s=9.0)
@@ -321,7 +316,7 @@ def test_the_last_line_counts_but_one_that_was_cut_short_never_replaces_a_whole_
         ("budget", "", "budget"),
     ):
         journal_with(tmp_path, svm_record(status=status, reason=reason))
-        assert [record.status for record in current(tmp_path)] == [counts]
+        assert [record.status for record in Journal(tmp_path).records()] == [counts]
         first, *later = Journal(tmp_path).segments()
         if not later:
             # The last command is that which began last, whatever its clock says.
