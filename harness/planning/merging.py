@@ -90,13 +90,16 @@ def merge(folders: Sequence[Path], out: Path, *, prefer: str = "") -> Merge:
                 journal.append(record_line(record, preferred=True))
             after = journal.current.values()
         runs_table(out, kind_named(described["kind"]).record, write=True)
+        lost = {
+            item.key or item: str(item) for item in damages if journal.recorded(item.key) is None
+        }
         return Merge(
             str(out),
             records=len(after),
             copied=sum(entry not in before for entry in after),
             alike=alike,
             conflicts=tuple(conflicts),
-            damaged=tuple(str(item) for item in damages if journal.recorded(item.key) is None),
+            damaged=tuple(lost.values()),
         )
 
 

@@ -61,10 +61,28 @@ def make_study():
     return lambda **changes: Study.model_validate({**SMALL_STUDY, **changes})
 
 
+def write(folder, files):
+    """Write files by their names, in folders that may be new."""
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+
+
 def board_study(**values):
     """A study of a task of a few points, complete."""
     study = {"name": "board", "task": [{**BOARD, "label": "a"}], **values}
     return completed_study(Study.model_validate(study), StudyFile("study"))
+
+
+@pytest.fixture(scope="session")
+def whole():
+    """Two tasks, two solvers, two seeds."""
+    return board_study(
+        title="A board",
+        task=[{**BOARD, "label": "a"}, {**BOARD, "label": "b", "C": 2.0}],
+        solver=[{"name": "Perceptron"}, {"name": "Pegasos", "params": {"max_epochs": 1}}],
+        seeds=2,
+    )
 
 
 @pytest.fixture

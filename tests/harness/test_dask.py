@@ -29,6 +29,7 @@ from marginbench.harness.planning.fingerprint import kernel_code
 from marginbench.harness.planning.preflight import DescribeWork
 
 from ..faults.clusters import DaskCluster
+from .conftest import write
 
 PROBLEM = Problem("checkers", {}, {"name": "rbf", "gamma": 1.0}, 1.0, False)
 OWN = """
@@ -39,36 +40,38 @@ class Own:
 """
 
 
-def job(solver):
-    return Job("tag", FitWork(PROBLEM, solver, {}, 2.0), Limits({}, 1.0), foreign=True)
+def job(solver, kind="svm"):
+    fit = FitWork(PROBLEM, solver, {}, 2.0)
+    work = {"svm": fit, "feasibility": FeasibilityWork({"generator": "ldfp"}, 0, solver, {})}
+    return Job("tag", work[kind], Limits({}, 1.0), foreign=True)
 
 
 @pytest.fixture
 def own(tmp_path):
-    folder = tmp_path / "mine"
-    (folder / "inner").mkdir(parents=True)
-    (folder / "own.py").write_text(OWN)
-    (folder / "inner/__init__.py").write_text("PREPARED = True\n")
-    (folder / "inner/helper.py").write_text("SCALE = 3\n")
-    (folder / "unrelated.py").write_text("SECRET = 1\n")
-    return folder / "own.py"
+    package = {"inner/__init__.py": "PREPARED = True\n", "inner/helper.py": "SCALE = 3\n"}
+    write(tmp_path / "mine", {"own.py": OWN, "unrelated.py": "SECRET = 1\n", **package})
+    return tmp_path / "mine/own.py"
 
 
-def test_a_users_file_is_imported_from_what_travelled(own, tmp_path):
-    files = {}
-    sent = pickle.dumps(packed(job(f"{own}:Own"), files))
+@pytest.mark.parametrize("kind", ["svm", "feasibility"])
+def test_a_users_file_is_imported_from_what_travelled(own, tmp_path, kind):
+    files, its_job = {}, job(f"{own}:Own", kind)
+    sent = pickle.dumps(packed(its_job, files))
     assert b"SECRET" not in sent
     # Later edits do not count for the runs of a command, nor must the file still be there.
     for file in own.parent.rglob("*.py"):
         file.unlink()
-    assert packed(job(f"{own}:Own"), files).files == pickle.loads(sent).files
-    found = pickle.loads(sent).unpacked(tmp_path / "there")
-    assert found.work.solver.startswith(str(tmp_path / "there"))
-    assert found.work.solver.endswith("/own.py:Own")
-    assert load_class(found.work.solver).scale == 3
-    assert found.foreign
-    names = sorted(path.name for path in (tmp_path / "there").rglob("*.py"))
-    assert names == ["__init__.py", "helper.py", "own.py"]
+    assert packed(its_job, files).files == pickle.loads(sent).files
+    there = tmp_path / "there"
+    for _ in range(2):
+        found = pickle.loads(sent).unpacked(there)
+        assert found.work.solver.startswith(str(there))
+        assert found.work.solver.endswith("/own.py:Own")
+        assert load_class(found.work.solver, kind=kind).scale == 3
+        assert found.foreign
+        paths = {path.name: path for path in there.rglob("*.py")}
+        assert sorted(paths) == ["__init__.py", "helper.py", "own.py"]
+        paths["own.py"].write_text("as a run may leave it")
 
 
 def test_a_kernel_in_a_file_must_be_the_same_there(own, tmp_path):
@@ -82,12 +85,6 @@ def test_a_kernel_in_a_file_must_be_the_same_there(own, tmp_path):
     own.unlink()
     with pytest.raises(SolverError, match=r"own\.py:SCALE is missing"):
         packed_job.unpacked(tmp_path)
-
-
-def test_a_feasibility_method_travels_too(own, tmp_path):
-    work = FeasibilityWork({"generator": "ldfp"}, 0, f"{own}:Own", {})
-    found = packed(Job("tag", work, Limits({}, 1.0)), {}).unpacked(tmp_path / "there")
-    assert load_class(found.work.solver, kind="feasibility").scale == 3
 
 
 @pytest.mark.slow
@@ -107,9 +104,7 @@ class Cluster:
     """Workers in this process; ``do(tag, address, is_wanted)`` stands for what they do."""
 
     def __init__(self, monkeypatch):
-        self.monkeypatch = monkeypatch
-        self.said = []
-        self.done = []
+        self.said, self.done = [], []
         self.do = lambda tag, address, is_wanted: Outcome("done", tag)
         self.dask = LocalCluster(
             n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0"
@@ -124,7 +119,8 @@ class Cluster:
         return self.do(packed_job.job.tag, address, is_wanted)
 
     def executor(self, **options):
-        return DaskExecutor(self.dask.scheduler_address, self.said.append, **options)
+        """One that ends with the block."""
+        return closing(DaskExecutor(self.dask.scheduler_address, self.said.append, **options))
 
     def addresses(self):
         return [worker.address for worker in self.dask.workers.values()]
@@ -154,16 +150,21 @@ def cluster(monkeypatch):
 
 
 def test_every_job_ends_once_and_the_record_tells_of_its_machine(cluster):
-    with closing(cluster.executor()) as executor:
-        # Of a study that several commands share, runs are put off and asked for again.
-        for tags in ("abcdefgh", "", "i"):
-            found = cluster.outcomes(executor, tags)
-            assert {tag: outcome.value for tag, outcome in found.items()} == {t: t for t in tags}
-            for outcome in found.values():
-                assert json.loads(outcome.setting["environment"])["processor"]
-                # The second worker may answer after a run has ended on the first.
-                assert outcome.setting["jobs"] == 2 or tags == "abcdefgh"
-                assert outcome.setting["started_at"].endswith("+00:00")
+    async def cell():
+        """Of a notebook: an event loop runs."""
+        dask.check_answers(cluster.dask.scheduler_address)
+        with cluster.executor() as executor:
+            # Of a study that several commands share, runs are put off and asked for again.
+            for tags in ("abcdefgh", "", "i"):
+                found = cluster.outcomes(executor, tags)
+                for tag, outcome in found.items():
+                    assert outcome.value == tag
+                    assert json.loads(outcome.setting["environment"])["processor"]
+                    # The second worker may answer after a run has ended on the first.
+                    assert outcome.setting["jobs"] == 2 or tags == "abcdefgh"
+                    assert outcome.setting["started_at"].endswith("+00:00")
+
+    asyncio.run(cell())
     assert len(cluster.done) == 9
     assert len(set(dict(cluster.done).values())) == 2
     assert cluster.said == []
@@ -174,19 +175,10 @@ def test_a_file_that_cannot_be_read_is_one_failed_run(cluster, own, monkeypatch)
         raise PermissionError("denied")
 
     monkeypatch.setattr(type(own), "read_bytes", unreadable)
-    with closing(cluster.executor()) as executor:
+    with cluster.executor() as executor:
         (ended,) = (e for e in executor.execute(iter([job(f"{own}:Own")])) if isinstance(e, Ended))
     assert ended.outcome.status == "user"
     assert ended.outcome.reason == f"{own}: its code cannot be read (denied)"
-
-
-def test_it_works_where_an_event_loop_runs_as_in_a_notebook(cluster):
-    async def cell():
-        dask.check_answers(cluster.dask.scheduler_address)
-        with closing(cluster.executor()) as executor:
-            return cluster.outcomes(executor, "abc")
-
-    assert set(asyncio.run(cell())) == set("abc")
 
 
 def test_the_run_of_a_lost_worker_is_begun_again_elsewhere(cluster):
@@ -198,7 +190,7 @@ def test_the_run_of_a_lost_worker_is_begun_again_elsewhere(cluster):
         return Outcome("done", address)
 
     cluster.do = do
-    with closing(cluster.executor()) as executor:
+    with cluster.executor() as executor:
         found = cluster.outcomes(executor, "abcd")
     first, second = [address for tag, address in cluster.done if tag == "b"]
     assert first != second == found["b"].value
@@ -209,7 +201,7 @@ def test_the_run_of_a_lost_worker_is_begun_again_elsewhere(cluster):
     losses = 9
     cluster.dask.scale(4)
     allowed = config.set({"distributed.scheduler.allowed-failures": 0})
-    with allowed, closing(cluster.executor()) as executor:
+    with allowed, cluster.executor() as executor:
         found = cluster.outcomes(executor, "abcd")
     statuses = {tag: outcome.status for tag, outcome in found.items()}
     assert statuses == {"a": "done", "b": "crashed", "c": "done", "d": "done"}
@@ -220,7 +212,7 @@ def test_runs_wait_for_workers_and_go_to_those_that_come(cluster, monkeypatch):
     monkeypatch.setattr(dask, "_A_MOMENT", 0.0)
     for address in cluster.addresses():
         cluster.lose(address)
-    with closing(cluster.executor()) as executor:
+    with cluster.executor() as executor:
         events = executor.execute(jobs("ab"))
         while not cluster.said:
             next(events)
@@ -234,7 +226,7 @@ def test_a_worker_with_another_program_gets_no_run_and_is_named(cluster, monkeyp
 
     def none_fits(words):
         with (
-            closing(cluster.executor()) as executor,
+            cluster.executor() as executor,
             pytest.raises(EngineError, match=rf"none of 2 workers can be used: {words}"),
         ):
             list(executor.execute(jobs("b")))
@@ -245,15 +237,13 @@ def test_a_worker_with_another_program_gets_no_run_and_is_named(cluster, monkeyp
     none_fits(r"mine\.csv: no such file")
     cluster.done.clear()
     # That they fit another command does not make them fit for this one.
-    for changes, words in (
-        ({"code": "other"}, "has other code of marginbench .* than the command; install the same"),
-        ({"numpy": "0.1"}, "has numpy .*, the command has 0.1"),
-        ({"other": "1"}, "has other none, the command has 1"),
-    ):
-        ours = {**dask.program(), **changes}
-        program = property(lambda _, ours=ours: ours, lambda *_: None)
-        monkeypatch.setattr(DaskExecutor, "_program", program, raising=False)
-        none_fits(rf"\S+ {words}")
+    ours = dask.program()
+    wanted = property(lambda _: ours | {"code": "other"}, lambda *_: None)
+    monkeypatch.setattr(DaskExecutor, "_program", wanted, raising=False)
+    none_fits(r"\S+ has other code of marginbench .* than the command; install the same there")
+    assert dask.difference(ours, ours) == ""
+    assert dask.difference(ours, ours | {"numpy": "0.1"}).startswith("has numpy 0.1, the command ")
+    assert dask.difference({"other": "1"}, ours) == "has other none, the command has 1"
 
     async def raising(ours, dask_worker):
         raise ModuleNotFoundError("No module named 'marginbench'")
@@ -279,7 +269,7 @@ def test_a_worker_that_lacks_something_gets_no_more_runs(cluster):
         return Outcome("done", tag)
 
     cluster.do = do
-    with closing(cluster.executor()) as executor:
+    with cluster.executor() as executor:
         found = cluster.outcomes(executor, "abcdef")
         assert {outcome.status for outcome in found.values()} == {"done"}
         (line,) = refusals()
@@ -287,7 +277,7 @@ def test_a_worker_that_lacks_something_gets_no_more_runs(cluster):
         assert [address for _, address in cluster.done].count(lacking) == 1
         # Another command may use it.
         cluster.do = lambda tag, address, is_wanted: Outcome("done", tag)
-        with closing(cluster.executor()) as other:
+        with cluster.executor() as other:
             cluster.outcomes(other, "ghij")
         assert lacking in {address for tag, address in cluster.done if tag in "ghij"}
         cluster.outcomes(executor, "klmn")
@@ -304,7 +294,7 @@ def test_what_nobody_wants_any_more_is_killed(cluster):
         return
 
     cluster.do = do
-    with closing(cluster.executor()) as executor:
+    with cluster.executor() as executor:
         events = executor.execute(jobs("ab"))
         # A run may be told to have started a moment before it is in this list.
         for _ in events:
@@ -342,7 +332,7 @@ def test_timing_takes_the_most_frequent_model_and_one_run_a_machine(cluster, mon
     monkeypatch.setattr(DaskExecutor, "_welcomed", described)
     monkeypatch.setattr(dask, "_SETTLED_QUEUE", 60.0)
     cluster.dask.scale(5)
-    with closing(cluster.executor(timing=True, expected=5)) as executor:
+    with cluster.executor(timing=True, expected=5) as executor:
         found = cluster.outcomes(executor, "abcdef")
     assert cluster.said == ["timing on 2 of 3 machines: Xeon, 8 cores, 32 GB"]
     assert {outcome.setting["jobs"] for outcome in found.values()} == {1}

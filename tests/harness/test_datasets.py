@@ -1,7 +1,8 @@
-"""The user's own data in studies: where they are found, what keys and pages know of them."""
+"""The user's own data and solver in studies: found, known to keys and pages, and asked for once."""
 
 import json
 import re
+import shutil
 from functools import partial
 from pathlib import Path
 
@@ -12,15 +13,17 @@ from marginbench.data_loaders import DataError, import_data
 from marginbench.harness.errors import StudyError
 from marginbench.harness.evaluation import judging
 from marginbench.harness.evaluation.judging import load_task_data
+from marginbench.harness.evaluation.svm import ReferenceWork
 from marginbench.harness.execution.runner import run_study
 from marginbench.harness.planning.plan import kind_named
-from marginbench.harness.planning.preflight import preflight
-from marginbench.harness.planning.report import explain
+from marginbench.harness.planning.preflight import FACTS, preflight
+from marginbench.harness.planning.report import explain, preview
 from marginbench.harness.results.description import read_description
 from marginbench.harness.results.journal import Journal
 from marginbench.harness.study.toml import load_study
 
 from .answers import InProcess, Lenient
+from .conftest import write
 
 BANK = "age,job,y\n" + "".join(
     f"{20 + (k * 7) % 40},{('clerk', 'smith', 'poet')[k % 3]},{'yes' if k % 4 == 0 else 'no'}\n"
@@ -33,20 +36,65 @@ seeds = 1
 dataset = "data/bank.csv"
 dataset_params = { test = "data/late.csv", positive = "yes" }
 [[solver]]
-name = "Perceptron"
+name = "mine.py:Mine"
 params = { max_epochs = 1 }
+"""
+SOLVER = """
+from marginbench import Perceptron
+
+class Mine(Perceptron):
+    "A solver of a user."
+
+    number = 1
+"""
+#: Studies of one task.
+TASK = """
+name = "mine"
+task = [{ label = "x", dataset = "DATASET", reference = false }]
+solver = [{ name = "Perceptron" }]
+"""
+IMAGES = """
+name = "mine"
+kind = "feasibility"
+method = [{ name = "MPKFP" }]
+[[images]]
+label = "x"
+dataset = "DATASET"
+n_train = 10
+n_validation = 4
+gammas = [1.0]
+stages = [2]
+tuning_iterations = 2
 """
 
 
 @pytest.fixture
-def folder(tmp_path):
-    """A folder with a study and its data."""
-    home = tmp_path / "home"
-    (home / "data").mkdir(parents=True)
-    (home / "data" / "bank.csv").write_text(BANK)
-    (home / "data" / "late.csv").write_text(BANK.replace("20", "21"))
-    (home / "mine.toml").write_text(STUDY)
-    return home
+def folder(tmp_path, monkeypatch):
+    """A folder with a study, its data and its solver, and a cache of its own."""
+    data = {"data/bank.csv": BANK, "data/late.csv": BANK.replace("20", "21")}
+    write(tmp_path / "home", {"mine.toml": STUDY, "mine.py": SOLVER, **data})
+    monkeypatch.setenv("MARGINBENCH_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "home"
+
+
+def edit(file, old, new):
+    """Change a text in a file; its text before."""
+    before = file.read_text()
+    assert old in before
+    file.write_text(before.replace(old, new))
+    return before
+
+
+@pytest.fixture
+def ran(folder):
+    """Runs the study; how much was asked of the executor, and the summary."""
+
+    def call():
+        executor, study = Lenient(), load_study(folder / "mine.toml")
+        summary = run_study(study, folder / "results", executor=executor)
+        return len(executor.asked), summary
+
+    return call
 
 
 def planned(study):
@@ -71,7 +119,7 @@ def test_paths_begin_at_the_study_file(folder, monkeypatch):
             load_study("home/mine.toml")
 
 
-def test_what_the_data_are_decides_the_key(folder, tmp_path, monkeypatch):
+def test_what_the_data_are_decides_the_key_and_the_width(folder, tmp_path, monkeypatch):
     (first,), told = planned(load_study(folder / "mine.toml"))
     assert told[0].startswith("data/bank.csv: target: column 'y': +1 = 'yes' (15 training, 15 test")
     assert first.columns["dataset"] == "data/bank.csv"
@@ -80,28 +128,17 @@ def test_what_the_data_are_decides_the_key(folder, tmp_path, monkeypatch):
     (again,), told = planned(load_study(moved / "mine.toml"))
     assert (again.key, told) == (first.key, [])
     problem = again.work.problem
-    assert load_task_data(problem) is load_task_data(problem)
-    (moved / "data" / "bank.csv").write_text(BANK.replace("27,", "28,"))
-    (edited,), told = planned(load_study(moved / "mine.toml"))
-    assert edited.key != first.key
-    assert told
+    data = load_task_data(problem)
+    assert load_task_data(problem) is data
+    X = data.X_train.astype(float)
+    assert problem.kernel["gamma"] == float(f"{1 / (X.shape[1] * X.var()):.3g}")
+    assert json.loads(again.columns["kernel"]) == problem.kernel
     # Data that change after the planning are refused.
+    edit(moved / "data" / "bank.csv", "27,", "28,")
+    assert planned(load_study(moved / "mine.toml"))[1]
     monkeypatch.setattr(judging, "_LOADED", {})  # as in another process
     with pytest.raises(DataError, match=r"^data/bank.csv: has changed since the runs were planned"):
         load_task_data(problem)
-
-
-def test_the_width_follows_from_the_data(folder):
-    study = load_study(folder / "mine.toml")
-    (task,) = study.tasks
-    assert (task.C, task.gamma) == (1.0, None)
-    (found,), _ = planned(study)
-    problem = found.work.problem
-    X = load_task_data(problem).X_train.astype(float)
-    assert problem.kernel["gamma"] == float(f"{1 / (X.shape[1] * X.var()):.3g}")
-    assert json.loads(found.columns["kernel"])["gamma"] == problem.kernel["gamma"]
-    (found,), _ = planned(study.with_tasks([task.model_copy(update={"gamma": 0.5})]))
-    assert found.work.problem.kernel["gamma"] == 0.5
 
 
 def test_results_say_what_was_decided_and_are_explained_from_anywhere(
@@ -117,7 +154,7 @@ def test_results_say_what_was_decided_and_are_explained_from_anywhere(
     monkeypatch.chdir(tmp_path)
     (item,) = explain(results, InProcess())
     assert item.state == "recorded"
-    (folder / "data" / "bank.csv").write_text(BANK.replace("27,", "28,"))
+    edit(folder / "data" / "bank.csv", "27,", "28,")
     (item,) = explain(results, InProcess())
     assert item.state == "stale"
     assert "task.fingerprint" in [difference.field for difference in item.differences]
@@ -127,55 +164,86 @@ def test_results_say_what_was_decided_and_are_explained_from_anywhere(
     assert item.reason == "it cannot start: ../data/bank.csv: no such file"
 
 
-def test_an_imported_dataset_is_like_the_file(folder):
+@pytest.mark.parametrize(
+    ("tables", "names"),
+    [(TASK, ("bank", "data/bank.csv", "copy.csv")), (IMAGES, ("data/bank.csv", "copy.csv"))],
+    ids=["svm", "images"],
+)
+def test_a_dataset_is_what_it_holds_whether_imported_or_in_any_file(folder, tables, names):
     import_data("bank", folder / "data" / "bank.csv", replace=True)
-    file, keys = folder / "mine.toml", []
-    for dataset in ("bank", "data/bank.csv"):
-        tables = f"[[task]]\ndataset = '{dataset}'\nlabel = 'x'\n[[solver]]\nname = 'Perceptron'\n"
-        file.write_text(f"name = 'mine'\n{tables}")
-        keys.append([run.key for run in planned(load_study(file))[0]])
-    assert keys[0] == keys[1]
-
-
-def test_images_of_ones_own(folder):
-    rows = "".join(f"{k % 9},{k % 7},{'abc'[k % 3]}\n" for k in range(90))
+    shutil.copy(folder / "data" / "bank.csv", folder / "copy.csv")
     keys = set()
-    for name in ("here.csv", "there.csv"):
-        (folder / name).write_text("u,v,y\n" + rows)
-        (folder / "mine.toml").write_text(
-            "kind = 'feasibility'\nname = 'mine'\n[[images]]\nlabel = 'abc'\n"
-            f"dataset = '{name}'\nn_train = 30\nn_validation = 15\ngammas = [1.0]\n"
-            "stages = [2]\ntuning_iterations = 2\n[[method]]\nname = 'MPKFP'\n"
-        )
-        (found,), _ = planned(load_study(folder / "mine.toml"))
-        keys.add(found.key)
-        assert json.loads(found.columns["problem"])["dataset"] == name
-        assert found.work.run(lambda message: None)["status"] == "budget"
+    for name in names:
+        (folder / "mine.toml").write_text(tables.replace("DATASET", name))
+        run = planned(load_study(folder / "mine.toml"))[0][0]
+        assert f'"{name}"' in json.dumps(run.columns).replace("\\", "")
+        assert run.work.run(lambda message: None)["status"] in ("converged", "budget")
+        keys.add(run.key)
     assert len(keys) == 1
 
 
 def test_code_that_makes_data_runs_when_they_are_loaded_and_not_before(folder):
-    log = folder / "log"
-    (folder / "mine.py").write_text(
+    (folder / "points.py").write_text(
         "import numpy as np\n"
-        f"open({str(log)!r}, 'a').write('imported ')\n"
+        "open(__file__ + '.log', 'a').write('imported ')\n"
         "def load():\n    return np.eye(40), np.arange(40) % 2\n"
     )
-    file = folder / "mine.toml"
-    file.write_text(
-        "name = 'mine'\n[[task]]\ndataset = 'mine.py:load'\nreference = false\n"
-        "[[solver]]\nname = 'Perceptron'\n"
-    )
-    study = load_study(file)
+    (folder / "mine.toml").write_text(TASK.replace("DATASET", "points.py:load"))
+    study, log = load_study(folder / "mine.toml"), folder / "points.py.log"
     assert not log.exists()
     runs, _ = planned(study)
-    assert {(run.task, run.failure) for run in runs} == {("load", "")}
+    assert {run.failure for run in runs} == {""}
     assert log.read_text() == "imported "
+
+
+def test_what_has_changed_is_asked_and_run_again(folder, ran):
+    ran()
+    for name, old, new in (
+        ("mine.py", "number = 1", "number = 2"),
+        ("data/bank.csv", "27,", "28,"),
+        ("data/late.csv", "27,", "28,"),
+        ("mine.toml", "[[solver]]", "C = 2.0\n[[solver]]"),
+    ):
+        before = edit(folder / name, old, new)
+        asked, summary = ran()
+        assert asked > 0
+        assert (summary.changed, summary.already_recorded) == (True, 0), name
+        (folder / name).write_text(before)
+        assert ran()[1].already_recorded == 1
+
+
+def test_only_what_is_lost_is_asked_for_by_a_command_with_nothing_left_to_do(
+    folder, ran, monkeypatch
+):
+    def fails(self, send):
+        raise DataError("no optimum")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ReferenceWork, "run", fails)
+        assert ran()[0] > 0
+        assert ran()[0] > 0  # one that could not be had is asked for each time
+    _, whole = ran()
+    asked, summary = ran()
+    assert (asked, summary.changed, summary.already_recorded) == (0, False, 1)
+    assert summary.statuses == whole.statuses
+    executor = Lenient()
+    shown = preview(load_study(folder / "mine.toml"), folder / "results", executor, print)
+    assert (executor.asked, shown.counts) == ([], {"recorded": 1})
+    for lost in ("datasets/**/*.parquet", "references/*.json", FACTS):
+        assert ran()[0] == 0
+        for path in folder.parent.rglob(lost):
+            path.unlink()
+        assert ran()[0] > 0
+    (folder / "results" / FACTS).write_text('{"sources": 1')
+    assert ran()[0] > 0
+    for path in (folder / "results" / "journal").iterdir():
+        path.unlink()
+    asked, summary = ran()
+    assert (asked > 0, summary.already_recorded) == (True, 0)
 
 
 def test_a_file_on_the_command_line_from_end_to_end(folder, in_this_process, monkeypatch, run):
     monkeypatch.chdir(folder / "data")
-    monkeypatch.setenv("MARGINBENCH_CACHE", str(folder / "cache"))
     command = ["run", "--dataset", "bank.csv", "--solver", "SMO", "--seeds", "1"]
     (code, out, told), (again, _, told_again) = run(*command), run(*command)
     assert code == again == 0
@@ -198,7 +266,6 @@ def test_data_that_could_not_be_loaded_are_not_planned_again(
     folder, in_this_process, monkeypatch, run
 ):
     monkeypatch.chdir(folder / "data")
-    monkeypatch.setenv("MARGINBENCH_CACHE", str(folder / "cache"))
     Path("bad.csv").write_text("a,y\n1,yes\n2\n")
     planned, codes = [], []
     for data in ("bad.csv", "digits", "bank.csv"):
@@ -213,7 +280,6 @@ def test_data_that_could_not_be_loaded_are_not_planned_again(
 
 
 def test_the_commands_about_imported_data(folder, monkeypatch, run):
-    monkeypatch.setenv("MARGINBENCH_CACHE", str(folder / "cache"))
     monkeypatch.chdir(folder)
     call = partial(run, "data")
 

@@ -1,4 +1,4 @@
-"""Records and their journal: what comes back, what damage costs, and which line counts."""
+"""Records, their journal and ``study.json``: what comes back, what damage costs, what counts."""
 
 import errno
 import json
@@ -15,6 +15,8 @@ from marginbench import parse_record
 from marginbench.harness.errors import RecordError, StorageError, UserError
 from marginbench.harness.results.description import (
     SCHEMA_VERSION as DESCRIPTION,
+    DamagedDescriptionError,
+    read_description,
     write_description,
 )
 from marginbench.harness.results.feasibility import FeasibilityRecord, Stage
@@ -75,11 +77,6 @@ def several(n):
     return [svm_record(key=f"{seed:064x}", seed=seed) for seed in range(n)]
 
 
-def current(results):
-    journal = Journal(results)
-    return [journal.load(entry) for entry in journal.current.values()]
-
-
 @each_kind
 def test_a_record_comes_back_as_it_was(tmp_path, make):
     records = [make(), make(seed=1, key="cd" * 32, counters=None, trace=[], status="failed")]
@@ -88,7 +85,7 @@ def test_a_record_comes_back_as_it_was(tmp_path, make):
     # Entries of headers that it does not know are passed over.
     assert parse_record(record_line(records[0], later=1)) == records[0]
     journal_with(tmp_path, *records)
-    assert current(tmp_path) == records
+    assert [*Journal(tmp_path).records()] == records
     (path,) = Journal(tmp_path).segments()
     # What it took but for compiling is in its header, for forecasts.
     timed = make(wall_s=79.0, data_s=1.0, compile_s=9.0)
@@ -154,6 +151,15 @@ def test_a_line_of_another_release_ends_the_command(tmp_path):
         Journal(tmp_path)
 
 
+def test_a_description_of_another_release_is_not_taken_for_one_of_this(tmp_path):
+    write_description(tmp_path, {"schema_version": DESCRIPTION + 1, "name": "a"})
+    message = rf"study\.json: written by another release of marginbench .*{DESCRIPTION + 1}"
+    with pytest.raises(UserError, match=message) as told:
+        read_description(tmp_path)
+    # It is whole: no command may move it aside.
+    assert not isinstance(told.value, DamagedDescriptionError)
+
+
 def flip(content, rng):
     content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
 
@@ -172,75 +178,88 @@ def insert(content, rng):
     content[place:place] = rng.choice((rng.randbytes(9), b"\n", bytes(content)))
 
 
-DAMAGES = (flip, cut, cut_out, insert)
+def damaged(path, number, *ways):
+    """Damages a file as often in these ways; what it holds then."""
+    content, rng = path.read_bytes(), random.Random(5)
+    for count in range(number):
+        changed = bytearray(content)
+        ways[count % len(ways)](changed, rng)
+        path.write_bytes(changed)
+        yield changed
 
 
 def test_no_damage_is_misread_or_fatal(tmp_path):
-    rng = random.Random(5)
     intact = {record.key: record for record in several(6)}
     (path,) = journal_with(tmp_path, *intact.values()).segments()
-    content = path.read_bytes()
-    for number in range(10_000 if LONG else 300):
-        damaged = bytearray(content)
-        DAMAGES[number % len(DAMAGES)](damaged, rng)
-        path.write_bytes(damaged)
+    end = path.read_bytes()[-40:]
+    for content in damaged(path, 10_000 if LONG else 300, flip, cut, cut_out, insert):
         journal = Journal(tmp_path)
         found = {entry.key: journal.load(entry) for entry in journal.entries}
         assert found.items() <= intact.items()
-        assert journal.damages or len(found) == 6 or not damaged.endswith(content[-40:])
+        assert journal.damages or len(found) == 6 or not content.endswith(end)
         for damage in journal.damages:
-            assert damaged[: damage.byte].count(b"\n") == damage.line - 1
+            assert content[: damage.byte].count(b"\n") == damage.line - 1
 
 
-def test_a_damaged_line_costs_its_run(tmp_path):
-    records = several(3)
-    (path,) = journal_with(tmp_path, *records).segments()
-    lines = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(b"".join([lines[0], lines[1].replace(b"digits", b"digitz"), *lines[2:]]))
-    assert current(tmp_path) == [records[0], records[2]]
-    with closing(Journal(tmp_path)) as journal:
-        (damage,) = journal.damages
-        assert str(damage) == f"{path}: line 2 (byte {len(lines[0])}) is damaged"
-        assert damage.key == records[1].key
-        journal.append_record(records[1])
-    assert current(tmp_path) == records
+def test_no_damage_shows_another_description(tmp_path):
+    values = {"schema_version": DESCRIPTION, "name": "é", "tasks": [{"C": 0.1}] * 9}
+    write_description(tmp_path, values)
+    path = tmp_path / "study.json"
+    content = path.read_bytes()
+    for _ in damaged(path, 400, flip, flip, flip, cut_out):
+        try:
+            found = read_description(tmp_path)
+        except DamagedDescriptionError:
+            assert write_description(tmp_path, values)
+            assert path.read_bytes() == content
+            continue
+        assert found == values  # only white space was changed
+        assert not write_description(tmp_path, values)
 
 
-def test_half_a_line_is_damage_only_when_its_writer_is_gone(tmp_path):
+def start_of(record):
+    return record.key, (record.task, record.solver, record.seed)
+
+
+def test_what_others_write_is_known_while_they_live(tmp_path):
     first, second = several(2)
-    with closing(Journal(tmp_path)) as writer:
-        writer.append_record(first)
-        (path,) = writer.segments()
-        line = record_line(second)
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir()
+    line = record_line(second)
+    with closing(Journal(here)) as other:
+        for record in (first, second):
+            other.append_start(*start_of(record))
+        other.append_record(first)
+        (path,) = other.segments()
         with path.open("ab") as file:
             file.write(line[:200])
-        reader = Journal(tmp_path)
-        assert (len(reader.entries), reader.damages, reader.others()) == (1, [], [path.name])
+        mine = Journal(here)
+        assert (len(mine.entries), mine.damages, mine.others()) == (1, [], [path.name])
+        (start,) = mine.running()
+        assert (start.key, start.cell) == start_of(second)
+        assert other.running() == []
+        shutil.copytree(here, there)
         with path.open("ab") as file:
             file.write(line[200:] + line[:200])
-        assert [entry.key for entry in reader.refresh()] == [second.key]
-    reader.refresh()
-    assert [(damage.line, damage.key) for damage in reader.damages] == [(3, second.key)]
-    assert Journal(tmp_path).others() == []
-
-
-def test_nobody_writes_the_cut_file_of_a_folder_that_was_copied(tmp_path):
-    first, second = several(2)
-    (tmp_path / "here").mkdir()
-    with closing(Journal(tmp_path / "here")) as writer:
-        writer.append_record(first)
-        writer.append_start(second.key, (second.task, second.solver, second.seed))
-        writer.append_record(second)
-        (path,) = writer.segments()
-        shutil.copytree(tmp_path / "here", tmp_path / "there")
-    copy = tmp_path / "there" / path.relative_to(tmp_path / "here")
-    copy.write_bytes(copy.read_bytes()[:-50])
-    reader = Journal(tmp_path / "there")
-    reader.refresh()
+        assert [entry.key for entry in mine.refresh()] == [second.key]
+        assert mine.running() == []
+    mine.refresh()
+    # Half a line is damage once its writer is gone.
+    assert [(damage.line, damage.key) for damage in mine.damages] == [(5, second.key)]
+    assert mine.others() == Journal(here).others() == []
+    killed = Journal(here)
+    killed.append_start(*start_of(second))
+    mine.refresh()
+    assert len(mine.running()) == 1
+    os.close(killed._own[1])  # as the system does
+    assert (mine.running(), mine.others()) == ([], [])
+    # Nobody writes the cut file of a folder that was copied ...
+    reader = Journal.settled(there)
     assert (reader.others(), reader.running()) == ([], [])
     assert [damage.key for damage in reader.damages] == [second.key]
+    copy = there / path.relative_to(here)
     with copy.open("ab") as file:
-        file.write(b"x")  # on a shared disk, its writer is at work elsewhere
+        file.write(b"x")  # ... unless it grows: on a shared disk, its writer is elsewhere
     reader.refresh()
     assert reader.others() == [copy.name]
 
@@ -287,69 +306,21 @@ def test_a_full_disk_leaves_no_half_line(tmp_path, step, monkeypatch):
     assert [entry.key for entry in Journal(tmp_path).entries] == [first.key, second.key]
 
 
-def statuses(results):
-    return [entry.status for entry in Journal(results).current.values()]
-
-
-def test_the_last_line_with_the_planned_key_counts(tmp_path):
-    record = svm_record(status="budget")
-    other = replace(record, key="cd" * 32, status="converged")
-    journal_with(tmp_path, record)
-    journal_with(tmp_path, replace(record, status="converged"))
-    assert statuses(tmp_path) == ["converged"]
-    journal_with(tmp_path, other)
-    assert [entry.key for entry in Journal(tmp_path).current.values()] == [other.key]
-    plan(tmp_path, record)  # a change that is undone
-    assert [entry.key for entry in Journal(tmp_path).current.values()] == [record.key]
-    assert len(Journal(tmp_path).entries) == 3
-
-
-def test_a_command_is_after_those_before_whatever_the_clock_says(tmp_path):
-    journal_with(tmp_path, svm_record(status="budget"))
-    (path,) = Journal(tmp_path).segments()
-    ahead = path.with_name(f"29991231T235959.999999Z{path.name[path.name.index('-') :]}")
-    path.rename(ahead)
-    journal_with(tmp_path, svm_record(status="converged"))
-    assert statuses(tmp_path) == ["converged"]
-    assert Journal(tmp_path).segments()[0] == ahead
-
-
-def test_a_line_that_was_cut_short_never_replaces_a_whole_one(tmp_path):
-    with closing(Journal(tmp_path)) as journal:
-        plan(tmp_path, svm_record())
-        for status, reason, counts in (
-            ("timeout", "", "timeout"),
-            ("budget", "max_seconds=60 are over", "budget"),
-            ("converged", "", "converged"),
-            ("timeout", "", "converged"),
-            ("crashed", "", "converged"),
-            ("budget", "", "budget"),
-        ):
-            journal.append_record(svm_record(status=status, reason=reason))
-            assert statuses(tmp_path) == [counts]
-
-
-def test_what_others_have_begun_is_known_while_they_live(tmp_path):
-    first, second = several(2)
-    mine = Journal(tmp_path)
-    with closing(Journal(tmp_path)) as other:
-        for record in (first, second):
-            other.append_start(record.key, (record.task, record.solver, record.seed))
-        other.append_record(first)
-        mine.refresh()
-        (start,) = mine.running()
-        assert (start.key, start.cell) == (second.key, (second.task, "SMO", 1))
-        assert other.running() == []
-        assert mine.others() == [path.name for path in mine.segments()]
-    mine.refresh()
-    assert (mine.running(), mine.others()) == ([], [])
-    assert Journal(tmp_path).running() == []
-    killed = Journal(tmp_path)
-    killed.append_start(second.key, (second.task, second.solver, second.seed))
-    mine.refresh()
-    assert len(mine.running()) == 1
-    os.close(killed._own[1])  # as the system does
-    assert (mine.running(), mine.others()) == ([], [])
+def test_the_last_line_counts_but_one_that_was_cut_short_never_replaces_a_whole_one(tmp_path):
+    for status, reason, counts in (
+        ("timeout", "", "timeout"),
+        ("budget", "max_seconds=60 are over", "budget"),
+        ("converged", "", "converged"),
+        ("timeout", "", "converged"),
+        ("crashed", "", "converged"),
+        ("budget", "", "budget"),
+    ):
+        journal_with(tmp_path, svm_record(status=status, reason=reason))
+        assert [record.status for record in Journal(tmp_path).records()] == [counts]
+        first, *later = Journal(tmp_path).segments()
+        if not later:
+            # The last command is that which began last, whatever its clock says.
+            first.rename(first.with_name(f"29991231T235959.999999Z-{first.name.partition('-')[2]}"))
 
 
 def test_a_folder_that_is_removed_does_not_come_back(tmp_path):
@@ -370,8 +341,8 @@ def test_a_folder_that_is_removed_does_not_come_back(tmp_path):
 def test_the_table_is_that_of_the_journal(tmp_path):
     records = several(4)
     (path,) = journal_with(tmp_path, *records[:3]).segments()
-    table, damaged = runs_table(tmp_path, Record, write=True)
-    assert (table["seed"].to_pylist(), damaged) == ([0, 1, 2], {})
+    table, lost = runs_table(tmp_path, Record, write=True)
+    assert (table["seed"].to_pylist(), lost) == ([0, 1, 2], {})
     stored = (tmp_path / TABLE).read_bytes()
     again, _ = runs_table(tmp_path, Record, write=True)
     assert again.equals(table)
@@ -380,15 +351,10 @@ def test_the_table_is_that_of_the_journal(tmp_path):
     with path.open("ab") as file:
         file.write(record_line(replace(records[0], status="budget")))
         file.write(record_line(records[1]).replace(b"digits", b"digitz"))
-    table, damaged = runs_table(tmp_path, Record)
-    assert (table["status"].to_pylist(), damaged) == (["budget", "converged", "converged"], {})
+    table, lost = runs_table(tmp_path, Record)
+    assert (table["status"].to_pylist(), lost) == (["budget", "converged", "converged"], {})
     runs_table(tmp_path, Record, write=True)
-    stored = (tmp_path / TABLE).read_bytes()
-    rng = random.Random(3)
-    for number in range(60):
-        content = bytearray(stored)
-        (flip, cut)[number % 2](content, rng)
-        (tmp_path / TABLE).write_bytes(content)
+    for _ in damaged(tmp_path / TABLE, 60, flip, cut):
         assert runs_table(tmp_path, Record)[0].equals(table)
 
 

@@ -1,17 +1,23 @@
 """Run keys change with all that determines a run, and with nothing else."""
 
+import pickle
 import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from importlib import metadata
 
 import pytest
 
 from marginbench.harness.errors import SolverError
+from marginbench.harness.evaluation.feasibility import FeasibilityWork
+from marginbench.harness.evaluation.svm import FitWork, Problem
 from marginbench.harness.planning import fingerprint
 from marginbench.harness.planning.fingerprint import COMMON_ROOMS, EVALUATION, source_files
 from marginbench.solvers.registration import entries
+
+from .conftest import write
 
 COMMON = {f"solvers/{room}" for room in COMMON_ROOMS} | {EVALUATION}
 
@@ -73,39 +79,32 @@ def test_an_edit_changes_the_keys_of_the_solvers_of_its_folder(copied_project):
     assert keyed() == before
 
 
+RBF = {"name": "rbf", "gamma": 10.0}
+POINTS = Problem("checkers", {"n_train": 50, "n_test": 20}, RBF, 1.0, fit_intercept=False)
+PARAMS = {"kernel": "rbf", "gamma": 10.0, "C": 1.0}
+CELL = {"generator": "ldfp", "m": 4, "n": 20, "kappa": 1.0, "tol": 0.0}
+IMAGES = {
+    "dataset": "digits", "dataset_params": {}, "n_train": 100, "n_validation": 50,
+    "unit_norm": True, "gammas": (1.0,), "tuning_iterations": 2, "stages": (2,),
+}  # fmt: skip
+WORKS = [
+    ("svm", FitWork(POINTS, "LowRankSVM", PARAMS, 2.0)),
+    ("svm", FitWork(replace(POINTS, fit_intercept=True), "LIBSVM", PARAMS, 2.0)),
+    ("feasibility", FeasibilityWork(CELL, 0, "MPLFP", {"tol": 0.0}, 5.0)),
+    ("feasibility", FeasibilityWork(IMAGES, 0, "MPKFP", {})),
+]
+#: Does each work in a process of its own, and prints which modules that has then.
 RUNS = """
-import os
-import sys
-from dataclasses import replace
-
-# What all runs need of other packages is imported once; each run has a process of its own.
+import os, pickle, sys
+# What all need of other packages is imported once.
 import numba, numpy, scipy.sparse.linalg, sklearn.svm
 
-
-def run(name):
-    from marginbench.harness.execution import worker
-    from marginbench.harness.evaluation.feasibility import FeasibilityWork
-    from marginbench.harness.evaluation.svm import FitWork, Problem
-
-    data, rbf = {"n_train": 50, "n_test": 20}, {"kernel": "rbf", "gamma": 10.0, "C": 1.0}
-    problem = Problem("checkers", data, {"name": "rbf", "gamma": 10.0}, 1.0, False)
-    cell = {"generator": "ldfp", "m": 4, "n": 20, "kappa": 1.0, "tol": 0.0}
-    images = {"dataset": "digits", "dataset_params": {}, "n_train": 100, "n_validation": 50,
-              "unit_norm": True, "gammas": (1.0,), "tuning_iterations": 2, "stages": (2,)}
-    work = {
-        "LowRankSVM": FitWork(problem, "LowRankSVM", rbf, 2.0),
-        "LIBSVM": FitWork(replace(problem, fit_intercept=True), "LIBSVM", rbf, 2.0),
-        "MPLFP": FeasibilityWork(cell, 0, "MPLFP", {"tol": 0.0}, 5.0),
-        "MPKFP": FeasibilityWork(images, 0, "MPKFP", {}),
-    }[name]
-    found = work.run(lambda message: None)
-    assert found["status"] in ("converged", "budget"), found
-    print(name, *(name for name in sys.modules if name.startswith("marginbench.")), flush=True)
-
-
-for name in ("LowRankSVM", "LIBSVM", "MPLFP", "MPKFP"):
+for packed in pickle.load(sys.stdin.buffer):
     if os.fork() == 0:
-        run(name)
+        import marginbench.harness.execution.worker
+        found = pickle.loads(packed).run(lambda message: None)
+        assert found["status"] in ("converged", "budget"), found
+        print(*(name for name in sys.modules if name.startswith("marginbench.")), flush=True)
         os._exit(0)
     os.wait()
 """
@@ -118,14 +117,12 @@ TOPS = {"harness", "solvers"}
 
 @pytest.mark.posix
 def test_a_run_imports_nothing_that_could_change_it_from_other_folders():
-    done = subprocess.run([sys.executable, "-c", RUNS], capture_output=True, text=True, timeout=300)
-    imported = {name: modules for name, *modules in map(str.split, done.stdout.splitlines())}
-    assert imported.keys() == {"LowRankSVM", "LIBSVM", "MPLFP", "MPKFP"}, done.stderr
+    packed = pickle.dumps([pickle.dumps(work) for _, work in WORKS])
+    done = subprocess.run([sys.executable, "-c", RUNS], input=packed, capture_output=True)
     roots = fingerprint.project_roots()
-    for name, modules in imported.items():
-        counted = set(files_of(name, "feasibility" if name.startswith("MP") else "svm"))
-        judged = set()
-        for module in modules:
+    for (kind, work), modules in zip(WORKS, done.stdout.decode().splitlines(), strict=True):
+        counted, judged = set(files_of(work.solver, kind)), set()
+        for module in modules.split():
             package, *parts = module.split(".")[1:]
             if package in roots and (roots[package] / "/".join(parts)).is_dir():
                 parts.append("__init__")
@@ -143,12 +140,6 @@ def local_files(file):
     """The hashes of a user's own files."""
     files = source_files(f"{file}:Mine", file, "svm")
     return {name: found for name, found in files.items() if not name.startswith(("solv", "harn"))}
-
-
-def write(folder, files):
-    for name, text in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
 
 
 def test_a_users_file_counts_with_what_it_imports_wherever_it_is(tmp_path):

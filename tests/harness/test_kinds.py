@@ -20,10 +20,12 @@ from marginbench.harness.planning.plan import kind_named
 from marginbench.harness.planning.preflight import preflight
 from marginbench.harness.results.journal import Journal
 from marginbench.harness.results.measures import columns_of, measures_of
+from marginbench.harness.study.model import StudyFile
 from marginbench.harness.study.select import select
-from marginbench.harness.study.toml import load_study, parse_study, study_names
+from marginbench.harness.study.toml import completed_study, load_study, study_names
 
 from .answers import FakeExecutor, Lenient, Told
+from .conftest import BOARD
 
 #: A user's solver, and a note of who imports its file.
 OWN = """
@@ -47,24 +49,6 @@ class Mine({0.known}):
 """
 
 
-#: What follows the tables of a study's tasks.
-SOLVERS = """
-[[{0.table}]]
-name = "{0.known}"
-seeds = 2
-[[{0.table}]]
-name = "mine.py:Mine"
-seeds = 1
-[[{0.table}]]
-name = "mine.py:Mine"
-label = "raises"
-seeds = 1
-params = {{ how = "raises" }}
-[budget]
-timeout = 20.0
-"""
-
-
 @dataclass(frozen=True)
 class Case:
     """A sort of studies: its table of solvers, one of them, and what its records must hold."""
@@ -74,57 +58,39 @@ class Case:
     known: str
     method: str
     filled: str
-    tasks: str
+    tasks: dict
 
     def study(self, folder):
         """Two runs of a known solver, also of a deterministic one, and two of the user's."""
         (folder / "mine.py").write_text(OWN.format(self))
-        text = f'name = "small"\nkind = "{self.kind}"\n{self.tasks}{SOLVERS.format(self)}'
-        return parse_study(text.encode(), where="small.toml", folder=str(folder))
+        mine = {"name": f"{folder}/mine.py:Mine", "seeds": 1}
+        raises = {"label": "raises", "params": {"how": "raises"}}
+        solvers = [{"name": self.known, "seeds": 2}, mine, mine | raises]
+        study = {"name": "small", "budget": {"timeout": 20.0}, self.table: solvers, **self.tasks}
+        return completed_study(kind_named(self.kind).study(**study), StudyFile("study"))
 
 
 SVM = Case(
     *("svm", "solver", "SMO", "_solve"),
     "fingerprint n_train primal suboptimality reference_hash n_support",
-    """
-    seeds = 2
-    [reference]
-    tol = 1e-3
-    [[task]]
-    label = "the task"
-    dataset = "checkers"
-    dataset_params = { n_train = 100, n_test = 50 }
-    gamma = 10.0
-    C = 1.0
-    """,
+    {
+        "seeds": 2,
+        "reference": {"tol": 1e-3},
+        "task": [BOARD | {"label": "the task", "reference": True}],
+    },
 )
+CELL = {"label": "the task", "generator": "ldfp", "tol": 0.0, "m": 8, "n": 100, "instances": 2}
 CELLS = Case(
     *("feasibility", "method", "MPLFP", "_iterates"),
     "problem found phi_lo phi_up",
-    """
-    [[cell]]
-    label = "the task"
-    generator = "ldfp"
-    tol = 0.0
-    m = 8
-    n = 100
-    instances = 2
-    """,
+    {"cell": [CELL]},
 )
+DRAWN = {"label": "the task", "dataset": "digits", "n_train": 60, "n_validation": 20}
+TUNED = {"gammas": [0.5, 2.0], "tuning_iterations": 5, "stages": [5, 10], "instances": 2}
 IMAGES = Case(
     *("feasibility", "method", "MPKFP", "_iterates"),
     "problem fingerprint gamma validation tuning_s train_error test_error",
-    """
-    [[images]]
-    label = "the task"
-    dataset = "digits"
-    n_train = 60
-    n_validation = 20
-    gammas = [0.5, 2.0]
-    tuning_iterations = 5
-    stages = [5, 10]
-    instances = 2
-    """,
+    {"images": [DRAWN | TUNED]},
 )
 
 

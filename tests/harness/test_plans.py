@@ -17,17 +17,6 @@ from .conftest import BOARD
 
 
 @pytest.fixture
-def whole(make_study):
-    """Two tasks, two solvers, two seeds."""
-    return make_study(
-        title="The whole study",
-        task=[{**BOARD, "label": "a"}, {**BOARD, "label": "b", "C": 2.0}],
-        solver=[{"name": "Perceptron"}, {"name": "Pegasos", "params": {"max_epochs": 1}}],
-        seeds=2,
-    )
-
-
-@pytest.fixture
 def command(tmp_path):
     """Runs a part of a study, as the command line does."""
 
@@ -36,7 +25,7 @@ def command(tmp_path):
             select(whole, **selection),
             tmp_path / "results",
             whole=whole,
-            command=f"run small {sorted(selection)}" if selection else "run small",
+            command=f"run {sorted(selection)}" if selection else "run",
             executor=InProcess(),
         )
 
@@ -51,8 +40,10 @@ def planned(folder):
     return [(run["task"], run["solver"], run["seed"]) for run in described(folder)["planned"]]
 
 
-def cautions(folder):
-    return analysis.cautions(load_results(folder / "results"))
+def caution(folder):
+    """What the page says of parts."""
+    found = analysis.cautions(load_results(folder / "results"))
+    return [text for text in found if "part of the study" in text]
 
 
 def test_parts_add_up_and_the_page_says_what_they_are(tmp_path, whole, command):
@@ -61,51 +52,45 @@ def test_parts_add_up_and_the_page_says_what_they_are(tmp_path, whole, command):
     assert (summary.planned, summary.part) == (3, f"where {odd}")
     first = [("a", "Pegasos", 0), ("a", "Pegasos", 1), ("b", "Perceptron", 1)]
     assert planned(tmp_path) == first
-    assert "Only a part of the study was run: 3 of 8 runs." in cautions(tmp_path)
+    assert caution(tmp_path) == ["Only a part of the study was run: 3 of 8 runs."]
     summary = command(whole, datasets=["b"], solvers=["Perceptron"])
     assert (summary.planned, summary.part) == (2, "1 of 2 tasks, 1 of 2 solvers")
     assert planned(tmp_path) == [*first[:2], ("b", "Perceptron", 0), first[2]]
     found = described(tmp_path)
-    assert found["title"] == "The whole study"
-    parts = ["run small ['where']", "run small ['datasets', 'solvers']"]
-    assert found["command"].split("\n") == parts
+    assert (found["title"], found["command"]) == (
+        "A board",
+        "run ['where']\nrun ['datasets', 'solvers']",
+    )
     assert command(whole).part == ""
     before = described(tmp_path)
-    assert before["command"] == "run small"
+    assert before["command"] == "run"
     assert (len(before["planned"]), before["of"]["runs"], before["seeds"]) == (8, 8, [0, 1])
     summary = command(whole, datasets=["b"], seeds=1)
     assert (summary.planned, summary.part) == (2, "1 of 2 tasks, 1 of 2 seeds")
     assert described(tmp_path) == before
-    assert not [text for text in cautions(tmp_path) if "part of the study" in text]
+    assert caution(tmp_path) == []
 
 
-def test_what_the_study_no_longer_has_is_dropped(tmp_path, whole, command):
+def test_what_the_study_no_longer_has_or_has_changed_is_dropped(tmp_path, whole, command):
     command(whole)
     fewer = whole.with_solvers(whole.solvers[:1]).with_seeds(1)
     command(fewer, datasets=["a"])
     assert planned(tmp_path) == [("a", "Perceptron", 0), ("b", "Perceptron", 0)]
     # Their records stay, and are used again with the entries.
-    journal = Journal(tmp_path / "results")
-    assert (len(journal.entries), len(journal.current)) == (8, 2)
+    assert len(Journal(tmp_path / "results").entries) == 8
     assert command(whole).already_recorded == 8
-    # More seeds than the study has stay, too.
-    command(whole, datasets=["a"], solvers=["Perceptron"], seeds=3)
-    command(whole)
-    assert len(planned(tmp_path)) == 9
-    assert described(tmp_path)["seeds"] == [0, 1, 2]
-
-
-def test_a_changed_entry_drops_its_earlier_runs(tmp_path, whole, command):
-    """The page would show them beside a description that is not theirs."""
-    command(whole)
+    # The page would show runs of a changed entry beside a description that is not theirs.
     tasks = [whole.task[0], whole.task[1].model_copy(update={"C": 3.0})]
     command(whole.with_tasks(tasks), datasets=["a"])
-    assert {run[0] for run in planned(tmp_path)} == {"a"}
+    assert {task for task, *_ in planned(tmp_path)} == {"a"}
     command(whole)
     entry = whole.solver[1].model_copy(update={"params": {"max_epochs": 2}})
     command(whole.with_solvers([whole.solver[0], entry]), datasets=["a"])
-    assert ("b", "Pegasos", 0) not in planned(tmp_path)
-    assert ("b", "Perceptron", 0) in planned(tmp_path)
+    assert {solver for task, solver, _ in planned(tmp_path) if task == "b"} == {"Perceptron"}
+    # More seeds than the study has stay.
+    command(whole, datasets=["a"], solvers=["Perceptron"], seeds=3)
+    command(whole)
+    assert (len(planned(tmp_path)), described(tmp_path)["seeds"]) == (9, [0, 1, 2])
 
 
 def test_a_solver_that_an_option_added_stays(tmp_path, whole, command):
@@ -116,13 +101,12 @@ def test_a_solver_that_an_option_added_stays(tmp_path, whole, command):
     assert summary.part == "1 of 2 tasks, 0 of 2 solvers, 1 more solver"
     command(whole)
     found = described(tmp_path)
-    assert [run for run in found["planned"] if run.get("added")] == [
-        run for run in found["planned"] if run["solver"] == "Mine"
-    ]
+    for run in found["planned"]:
+        assert run.get("added", False) == (run["solver"] == "Mine")
     assert planned(tmp_path)[4:6] == [("a", "Mine", 0), ("a", "Mine", 1)]
-    assert found["command"].split("\n") == ["run small", "run small ['datasets', 'solvers']"]
+    assert found["command"].split("\n") == ["run", "run ['datasets', 'solvers']"]
     assert [entry["label"] for entry in found["solvers"]] == ["Perceptron", "Pegasos", "Mine"]
-    assert not [text for text in cautions(tmp_path) if "part of the study" in text]
+    assert caution(tmp_path) == []
     # The file of the solver is named from the folder, so that both can be moved together.
     assert found["study"]["solvers"]["Mine"]["name"] == "../mine.py:Mine"
     study = restored(Study, found["study"], tmp_path / "results").part

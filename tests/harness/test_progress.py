@@ -16,8 +16,8 @@ from marginbench.harness.execution.progress import (
 from marginbench.harness.jobs import Limits
 from marginbench.harness.planning.forecast import Forecast, span
 from marginbench.harness.planning.plan import Run, in_rounds
-from marginbench.harness.results.feasibility import FeasibilityRecord
-from marginbench.harness.results.svm import Record
+
+from .test_journal import feasibility_record, svm_record
 
 
 def planned(task, solver, seed):
@@ -25,11 +25,8 @@ def planned(task, solver, seed):
 
 
 def record(task, solver, seed, **values):
-    settings = {"status": "converged", "wall_s": 1.25, "test_error": 0.0312, **values}
-    return Record(
-        key="k", study="s", task=task, dataset="d", solver=solver, solver_class="c", seed=seed,
-        **settings,
-    )  # fmt: skip
+    told = {"wall_s": 1.25, "test_error": 0.0312, **values}
+    return svm_record(task=task, solver=solver, seed=seed, **told)
 
 
 def test_a_pair_takes_the_mean_of_its_runs_or_as_long_as_others():
@@ -94,10 +91,7 @@ def test_one_run_of_each_pair_comes_first():
 
 
 def test_the_line_of_a_feasibility_run_says_what_was_found():
-    run = FeasibilityRecord(
-        key="k", study="s", task="cell", solver="VN", solver_class="c", seed=3,
-        status="converged", found="separable", n_iter=12, wall_s=0.5,
-    )  # fmt: skip
+    run = feasibility_record(task="cell", solver="VN", seed=3, n_iter=12, wall_s=0.5)
     assert outcome_line(run) == "cell · VN · seed 3: converged, separable, 12 iterations, 0.50 s"
     cut = replace(run, status="budget", found="budget", n_iter=None, wall_s=None, test_error=0.25)
     assert outcome_line(cut) == "cell · VN · seed 3: budget, test error 25.00 %"
