@@ -119,36 +119,6 @@ def test_data_that_the_quickstart_lacks_make_a_study_of_their_own(tmp_path, monk
 
 
 @pytest.mark.parametrize(
-    ("text", "selection", "message"),
-    [
-        (VALID, {"timeout": float("nan")}, "the timeout must be a number of seconds > 0, not nan"),
-        (VALID, {"solvers": [","]}, "no solver is selected"),
-        (VALID, {"solvers": ["MPLFP"]}, "MPLFP is a solver for studies of the kind 'feasibility'"),
-        (VALID, {"solvers": ["mine.py"]}, "'mine.py' is a file; name the class in it too, as in "),
-        (GRID, {"datasets": ["our"]}, "unknown dataset 'our' (did you mean 'ours'?)"),
-        # Cells are not made from the names of datasets.
-        (FEASIBILITY, {"datasets": ["adult"]}, "unknown dataset 'adult' (known: easy, ldfp, ten"),
-        (FEASIBILITY, {"solvers": ["with akernel"]}, "unknown solver 'with akernel' (did you mean"),
-    ],
-)
-def test_a_wrong_selection_is_refused(text, selection, message):
-    with pytest.raises(StudyError) as caught:
-        select(parse(text), **selection)
-    assert str(caught.value).startswith(message)
-
-
-def test_a_file_whose_name_no_table_could_show_is_refused(tmp_path):
-    for file, cls, message in (
-        ("evil\u202e.py", "A", r"name = .*: must hold printable characters only"),
-        ("long.py", "A" * 101, r"label = .*: String should have at most 100 characters"),
-    ):
-        (tmp_path / file).write_text(f"class {cls}: pass\n", encoding="utf-8")
-        with pytest.raises(StudyError, match=message) as raised:
-            select(parse(VALID), solvers=[f"{tmp_path / file}:{cls}"])
-        assert "\u202e" not in str(raised.value)
-
-
-@pytest.mark.parametrize(
     ("text", "holds"),
     [
         ("C == 10", lambda t, s, seed: t.C == 10),
@@ -178,9 +148,21 @@ def test_an_expression_chooses_the_runs_of_which_it_is_true(grid, text, holds):
     assert {entry.label for entry in part.solver} == {solver for _, solver, _ in expected}
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
+LONG = "A" * 101
+#: A selection of a study, and what is wrong with it.
+WRONG = [
+    (VALID, {"timeout": float("nan")}, "the timeout must be a number of seconds > 0, not nan"),
+    (VALID, {"solvers": [","]}, "no solver is selected"),
+    (VALID, {"solvers": ["MPLFP"]}, "MPLFP is a solver for studies of the kind 'feasibility'"),
+    (VALID, {"solvers": ["mine.py"]}, "'mine.py' is a file; name the class in it too, as in "),
+    # No table could show these.
+    (VALID, {"solvers": [f"long.py:{LONG}"]}, "String should have at most 100 characters"),
+    (VALID, {"solvers": ["evil\u202e.py:A"]}, "must hold printable characters only"),
+    (GRID, {"datasets": ["our"]}, "unknown dataset 'our' (did you mean 'ours'?)"),
+    # Cells are not made from the names of datasets.
+    (FEASIBILITY, {"datasets": ["adult"]}, "unknown dataset 'adult' (known: easy, ldfp, ten"),
+    (FEASIBILITY, {"solvers": ["with akernel"]}, "unknown solver 'with akernel' (did you mean"),
+    *((GRID, {"where": text}, words) for text, words in (
         ("Cc == 10", "unknown name 'Cc' (did you mean 'C'?)"),
         ("solver.max_epoch > 1", "unknown name 'solver.max_epoch' (did you mean 'solver.max_"),
         ('class == "SBQ"', "no run of the study is chosen"),
@@ -197,14 +179,21 @@ def test_an_expression_chooses_the_runs_of_which_it_is_true(grid, text, holds):
         ("", "not an expression"),
         ("(" * 500 + "C == 1" + ")" * 500, "not an expression"),
         ("not " * 3000 + "C == 1", "not an expression"),
-    ],
-)
-def test_a_mistake_is_one_line(grid, text, message):
+    )),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "selection", "message"), WRONG)
+def test_a_wrong_selection_is_refused_in_a_line(text, selection, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for file, cls in (("long.py", LONG), ("evil\u202e.py", "A")):
+        Path(file).write_text(f"class {cls}: pass\n", encoding="utf-8")
     with pytest.raises(StudyError) as caught:
-        select(grid, where=text)
-    assert str(caught.value).startswith("--where")
-    assert message in str(caught.value)
-    assert "\n" not in str(caught.value)
+        select(parse(text), **selection)
+    said = str(caught.value)
+    assert message in said
+    assert said.isprintable()
+    assert said.startswith("--where") == ("where" in selection)
 
 
 def test_noise_is_chosen_or_refused(grid):
