@@ -112,11 +112,6 @@ def test_every_fold_has_its_own_data_and_reference_and_the_errors_of_cross_valid
     )
     assert [1 - record.test_error for record in smo[:3]] == pytest.approx(list(scores))
     assert [(r.n_train, r.n_test) for r in smo[:3]] == [(67, 34), (67, 34), (68, 33)]
-
-
-def test_the_page_says_what_folds_are(tmp_path, make_study):
-    study = make_study(task=[{**BOARD, "reference": False}], solver=[{"name": "Perceptron"}])
-    run_study(study, tmp_path, executor=InProcess())
     page = marginbench.report(tmp_path).read_text()
     assert "seed s trains on all but one fold of the dataset" in page
     assert "3-fold cross-validation" in page
