@@ -418,32 +418,23 @@ def test_a_look_shows_what_runs(board, tmp_path):
     assert [*look.in_words()][:2] == ["board: 6 of 6 runs recorded", "3 converged, 3 budget"]
 
 
-@pytest.fixture
-def stored(alone, store):
-    """A store with the results of the study."""
-    return shutil.copytree(alone, store, ignore=shutil.ignore_patterns("runs.parquet", ".*"))
-
-
-def test_the_commands_about_results_take_stores(stored, run, tmp_path):
-    code, out, _ = run("report", f"file://{stored}")
-    assert (code, out) == (0, f"report: {stored}/report.html\n")
-    assert (stored / "report.html").is_file()
+def test_the_commands_about_results_take_stores(alone, store, run, tmp_path):
+    shutil.copytree(alone, store, ignore=shutil.ignore_patterns("runs.parquet", ".*"))
+    code, out, _ = run("report", f"file://{store}")
+    assert (code, out) == (0, f"report: {store}/report.html\n")
+    assert (store / "report.html").is_file()
     page = tmp_path / "page.html"
-    for place in (str(stored), f"file://{stored}"):
+    for place in (str(store), f"file://{store}"):
         code, out, _ = run("watch", place, "--once", "--json", "--html", str(page))
         found = json.loads(out)
         assert (code, found["planned"], found["done"], found["left"]) == (0, 6, 6, 0)
     assert "<dt>recorded</dt><dd>6</dd>" in page.read_text()
-
-
-def test_merging_stores_and_folders(stored, run, tmp_path):
-    both = tmp_path / "both"
-    second = shutil.copytree(stored, tmp_path / "second")
-    sides = (f"file://{stored}", str(second))
+    both, second = tmp_path / "both", shutil.copytree(store, tmp_path / "second")
+    sides = (f"file://{store}", str(second))
     code, out, _ = run("merge", *sides, "--out", f"file://{both}", "--json")
     done = json.loads(out)
     assert (code, done["out"], done["records"]) == (0, f"file://{both}", 6)
-    assert numbers(both) == numbers(stored)
+    assert numbers(both) == numbers(store)
     # Into one of them.
     code, out, _ = run("merge", f"file://{both}", str(second), "--out", f"file://{both}")
     assert (code, out.partition(":")[0]) == (0, "6 records in file")

@@ -68,16 +68,13 @@ def test_a_fold_has_only_points_of_the_training_part_read_only_as_they_are_store
     assert part.fingerprint == fold.fingerprint(whole.fingerprint) != whole.fingerprint
 
 
-@pytest.mark.parametrize(
-    ("y", "message"),
-    [
+def test_data_that_make_no_folds_are_refused():
+    for y, message in (
         ([0, 0, 1, 1], "d: 4 training points do not make 5 folds"),
         ([0, 0, 0, 0, 0, 3], "d: class 3 has one training point; folds need two"),
-    ],
-)
-def test_data_that_make_no_folds_are_refused(y, message):
-    with pytest.raises(DataError, match=message):
-        fold_numbers("d", np.array(y), Fold.of_seed(5, 0))
+    ):
+        with pytest.raises(DataError, match=message):
+            fold_numbers("d", np.array(y), Fold.of_seed(5, 0))
 
 
 def test_every_fold_has_its_own_data_and_reference_and_the_errors_of_cross_validation(

@@ -116,14 +116,6 @@ def test_the_end_of_an_epoch_is_a_checkpoint_if_asked_for_and_not_twice(each_epo
     assert found == ([10, 20, 30] if each_epoch else [10])
 
 
-def test_a_solver_that_does_not_count_still_has_a_final_checkpoint():
-    watched = Watched()
-    watched.monitor.start(None)
-    watched.monitor.finish(7, model())
-    (last,) = watched.states
-    assert (last.n_iter, last.counters) == (7, None)
-
-
 def test_a_model_of_nan_asks_the_solver_to_stop():
     watched = Watched(lambda model: False)
     assert watched.started().record(1, model) is True

@@ -88,6 +88,13 @@ def test_halving_halves_the_configurations_and_doubles_the_resource():
     ]  # fmt: skip
     odd = replace(search, configurations=search.configurations[:5])
     assert [step.keep for step in odd.rounds(800, 2)] == [5, 3, 2]
+    # What all trials may take bounds the tuning from outside.
+    search = Search(GRID, trial_seconds=10.0)
+    for options, seconds in (
+        ({}, 40.0), ({"folds": 3}, 120.0), ({"method": "halving"}, 70.0), ({"seconds": 25.0}, 25.0),
+        ({"trial_seconds": math.inf}, math.inf),
+    ):  # fmt: skip
+        assert replace(search, **options).solving_s == seconds
 
 
 def test_each_configuration_is_fitted_to_one_part_and_scored_on_the_rest(data):
@@ -250,15 +257,6 @@ def test_what_a_solver_does_not_take_stays_unknown():
     assert "kernel" in every.columns_of({"gamma": 1.0})
     own = replace(every, decided=()).columns_of({"C": 2.0, "output": "last"})
     assert own == {"params": '{"C":2.0,"kernel":"rbf","output":"last"}'}
-
-
-def test_what_all_trials_may_take_bounds_the_tuning_from_outside():
-    search = Search(GRID, trial_seconds=10.0)
-    assert search.solving_s == 40.0
-    assert replace(search, folds=3).solving_s == 120.0
-    assert replace(search, method="halving").solving_s == 70.0
-    assert replace(search, seconds=25.0).solving_s == 25.0
-    assert math.isinf(Search(GRID).solving_s)
 
 
 def test_a_row_of_a_class_that_was_not_fitted_is_a_mistake():
