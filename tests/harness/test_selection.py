@@ -42,11 +42,21 @@ params = { nu = 0.5, max_epochs = [1, 2] }
 name = "SDCA"
 """
 OURS = ["ours, C=1", "ours, C=10"]
+OWN, LONG = VALID.replace('"SMO"', '"own.py:Own"\nparams = { tol = 0.5 }'), "A" * 101
 
 
 @pytest.fixture(scope="module")
 def grid():
     return parse(GRID)
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    """Selections are made beside these files."""
+    monkeypatch.chdir(tmp_path)
+    Path("my data, v2.csv").write_text("x,y\n" + "1,a\n2,b\n" * 9)
+    for file, name in (("own.py", "Own"), ("long.py", LONG), ("evil\u202e.py", "A")):
+        Path(file).write_text(f"class {name}: pass\n", encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -62,6 +72,11 @@ def grid():
         (GRID, {"solvers": ["s"]}, None, ["S, max_epochs=1", "S, max_epochs=2"]),
         (GRID, {"solvers": ["sdca, SBP"]}, None, ["SDCA", "S, max_epochs=1", "S, max_epochs=2"]),
         (GRID, {"solvers": ["SDCA", "LIBSVM"]}, None, ["SDCA", "LIBSVM"]),
+        # Files by their paths, and in the study also by the name of the class.
+        (VALID, {"datasets": ["my data, v2.csv"]}, ["my data, v2.csv"], None),
+        (VALID, {"solvers": ["SMO", "own.py:Own"]}, None, ["SMO", "Own"]),
+        (OWN, {"solvers": ["own.py:Own"]}, None, ["Own"]),
+        (OWN, {"solvers": ["own"]}, None, ["Own"]),
     ],
 )
 def test_tasks_and_solvers_are_selected_by_label_or_name(text, selection, tasks, solvers):
@@ -85,27 +100,12 @@ def test_seeds_and_timeout_are_changed_and_nothing_else():
     assert select(study, seeds=9).tasks == study.tasks
 
 
-def test_files_are_selected_by_path(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    Path("my data, v2.csv").write_text("a,target\n1,0\n2,1\n")
-    Path("own.py").write_text("class Own: pass\n")
-    file = f"{tmp_path}/own.py:Own"
-    chosen = select(parse(VALID), datasets=["my data, v2.csv"], solvers=["SMO", file])
-    assert [task.dataset for task in chosen.tasks] == ["my data, v2.csv"]
-    assert [entry.label for entry in chosen.solvers] == ["SMO", "Own"]
-    study = parse(VALID.replace('"SMO"', f'"{file}"\nparams = {{ tol = 0.5 }}'))
-    for name in (file, "own"):
-        assert select(study, solvers=[name]).solver == study.solver
-
-
-def test_data_that_the_quickstart_lacks_make_a_study_of_their_own(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    Path("my data.csv").write_text("x,y\n" + "1,a\n2,b\n" * 9)
+def test_data_that_the_quickstart_lacks_make_a_study_of_their_own():
     quickstart = load_study("quickstart")
-    tasks = select(quickstart, datasets=["my data.csv", "heart"]).tasks
+    tasks = select(quickstart, datasets=["my data, v2.csv", "heart"]).tasks
     study = of_its_own(quickstart, tasks, ["smo", "SBP"])
-    assert study.name == "my-data-heart-SMO-SBP"
-    assert study.title == "SMO, SBP on my data.csv, heart"
+    assert study.name == "my-data-v2-heart-SMO-SBP"
+    assert study.title == "SMO, SBP on my data, v2.csv, heart"
     # The same as in a study file, not what the quickstart sets.
     entries = [(entry.label, entry.params) for entry in study.solvers]
     assert entries == [("SMO", {}), ("SBP", {})]
@@ -148,7 +148,6 @@ def test_an_expression_chooses_the_runs_of_which_it_is_true(grid, text, holds):
     assert {entry.label for entry in part.solver} == {solver for _, solver, _ in expected}
 
 
-LONG = "A" * 101
 #: A selection of a study, and what is wrong with it.
 WRONG = [
     (VALID, {"timeout": float("nan")}, "the timeout must be a number of seconds > 0, not nan"),
@@ -184,10 +183,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("text", "selection", "message"), WRONG)
-def test_a_wrong_selection_is_refused_in_a_line(text, selection, message, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    for file, cls in (("long.py", LONG), ("evil\u202e.py", "A")):
-        Path(file).write_text(f"class {cls}: pass\n", encoding="utf-8")
+def test_a_wrong_selection_is_refused_in_a_line(text, selection, message):
     with pytest.raises(StudyError) as caught:
         select(parse(text), **selection)
     said = str(caught.value)
