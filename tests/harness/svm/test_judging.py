@@ -132,19 +132,20 @@ def test_counts_are_whole_and_at_least_what_the_oracle_has_handed_out_and_what_t
     counters.inner_products = 5
     with monitor.paused():
         aside.rows([1, 2, 3])  # to look at itself
-    monitor.record(1, model)
-    assert watched.states[-1].counters == counters.as_dict()
-    for name, count, words in (
-        ("kernel_evals", 39, "is 39, but the solver has already had 40"),
-        ("kernel_evals_computed", 39, "is 39, but the solver has already had 40"),
-        ("inner_products", 4, "is 4, but the solver has already had 5"),
-        ("inner_products", 5.5, "is 5.5, not a count"),
-    ):
+
+    def refused(name, count, words):
         before = getattr(counters, name)
         setattr(counters, name, count)
-        with pytest.raises(EvaluationError, match=f"{name} {words}"):
+        with pytest.raises(EvaluationError, match=f"{name} is {words}"):
             monitor.finish(2, model())
         setattr(counters, name, before)
+
+    for name in ("kernel_evals", "kernel_evals_computed"):
+        refused(name, 39, "39, but the solver has already had 40")
+    monitor.record(1, model)
+    assert watched.states[-1].counters == counters.as_dict()
+    refused("inner_products", 4, "4, but the solver has already had 5")
+    refused("inner_products", 5.5, "5.5, not a count")
 
 
 # What ends a run
