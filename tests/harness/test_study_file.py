@@ -195,7 +195,7 @@ def test_a_solver_file_is_looked_for_beside_the_study(tmp_path):
 
 
 #: Each value is the number of its line, or of the line where its list begins.
-FORMS = """# [task] in a comment
+FORMS = """first = 1 # [task] in a comment
 title = 2 # seeds = 1
 "quoted key" = 3
 dotted.a.b = 4
