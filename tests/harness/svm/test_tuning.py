@@ -262,3 +262,6 @@ def test_what_a_solver_does_not_take_stays_unknown():
 def test_a_row_of_a_class_that_was_not_fitted_is_a_mistake():
     scores, y = np.array([1.0, -1.0, 1.0, np.nan]), np.array([1, 0, 2, 0])
     assert mistaken(scores, y, np.array([0, 1])).tolist() == [False, False, True, True]
+    # Of several classes the largest score counts, and none beside a NaN.
+    several = np.array([[0.0, np.nan, 0.0], [0.0, 0.5, 0.2]])
+    assert mistaken(several, np.array([1, 1]), np.arange(3)).tolist() == [True, False]
