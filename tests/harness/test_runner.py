@@ -37,20 +37,24 @@ def written(folder):
     return {(path, path.stat().st_ino, path.stat().st_mtime_ns) for path in folder.rglob("*.*")}
 
 
-def test_a_second_call_repeats_and_writes_nothing(tmp_path, two_solvers):
-    first, second = FakeExecutor(), FakeExecutor()
-    before = run_study(two_solvers, tmp_path, executor=first)
-    assert (before.planned, before.already_recorded, len(first.ran)) == (4, 0, 4)
-    files = written(tmp_path)
-    after = run_study(two_solvers, tmp_path, executor=second)
-    assert (after.planned, after.already_recorded, len(second.ran)) == (4, 4, 0)
-    assert before.statuses == after.statuses == {"converged": 4}
-    assert (before.exit_code, before.changed, after.exit_code, after.changed) == (0, True, 0, False)
+def test_nothing_is_run_again_but_failures_if_asked(tmp_path, two_solvers):
+    bad = FakeExecutor(SDCA=Outcome("crashed", reason="killed by SIGSEGV"))
+    first = run_study(two_solvers, tmp_path, executor=bad)
+    assert (first.planned, first.already_recorded, len(bad.ran)) == (4, 0, 4)
+    assert first.statuses == {"converged": 2, "crashed": 2}
+    assert first.unexpected[0] == "digits / SDCA / seed 0: crashed (killed by SIGSEGV)"
+    assert (first.exit_code, first.changed) == (1, True)
+    # Failures count also when they are only found on disk.
+    files, still, again = written(tmp_path), FakeExecutor(), FakeExecutor()
+    second = run_study(two_solvers, tmp_path, executor=still)
+    assert (second.planned, second.already_recorded, still.ran) == (4, 4, [])
+    assert (second.statuses, second.exit_code, second.changed) == (first.statuses, 1, False)
     assert written(tmp_path) == files
+    third = run_study(two_solvers, tmp_path, executor=again, retry_failed=True)
+    assert (third.statuses, third.exit_code, len(again.ran)) == ({"converged": 4}, 0, 2)
     # Of more seeds only the new ones are run.
-    run_study(select(two_solvers, seeds=3), tmp_path, executor=second)
-    seeds = [job.work.params.get("random_state") for job in second.ran]
-    assert seeds == [2, 2]
+    run_study(select(two_solvers, seeds=3), tmp_path, executor=still)
+    assert [job.work.params.get("random_state") for job in still.ran] == [2, 2]
 
 
 def test_what_is_recorded_of_a_run(tmp_path, two_solvers):
@@ -71,20 +75,6 @@ def test_what_is_recorded_of_a_run(tmp_path, two_solvers):
     assert described["tasks"][0]["citation"] == "cite"
     keys = [run["key"] for run in described["planned"]]
     assert [record.key for record in Journal(tmp_path).records()] == keys
-
-
-def test_failures_count_for_the_exit_code_until_they_are_run_again_as_asked(tmp_path, two_solvers):
-    bad = FakeExecutor(SDCA=Outcome("crashed", reason="killed by SIGSEGV"))
-    summary = run_study(two_solvers, tmp_path, executor=bad)
-    assert summary.statuses == {"converged": 2, "crashed": 2}
-    assert summary.unexpected[0] == "digits / SDCA / seed 0: crashed (killed by SIGSEGV)"
-    assert summary.exit_code == 1
-    # ... also when the failures are only found on disk.
-    still, again = FakeExecutor(), FakeExecutor()
-    assert run_study(two_solvers, tmp_path, executor=still).exit_code == 1
-    summary = run_study(two_solvers, tmp_path, executor=again, retry_failed=True)
-    assert (len(still.ran), len(again.ran)) == (0, 2)
-    assert (summary.statuses, summary.exit_code) == ({"converged": 4}, 0)
 
 
 @pytest.mark.parametrize(
@@ -239,19 +229,15 @@ def test_an_interrupt_is_raised_where_nothing_is_half_done(tmp_path, two_solvers
     executor.answer = interrupted
     with pytest.raises(InterruptedRunError, match="before the first run") as caught:
         run_study(two_solvers, tmp_path, executor=executor)
-    assert caught.value.summary is None
-    assert len(handled) == 1
-    assert executor.closed
+    assert (caught.value.summary, len(handled), executor.closed) == (None, 1, True)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-
-def test_an_interrupt_after_the_last_run_says_what_is_recorded(tmp_path, two_solvers):
-    executor = FakeExecutor()
+    executor.answer = answer
 
     def exchange():
         if executor.ran:
             signal.raise_signal(signal.SIGINT)
 
+    # After the last run it says what is recorded.
     with pytest.raises(InterruptedRunError, match="4 of 4 runs are recorded") as caught:
         run_study(two_solvers, tmp_path, executor=executor, exchange=exchange)
     assert caught.value.summary.statuses == {"converged": 4}

@@ -9,35 +9,23 @@ from marginbench.harness.conformance.scaffold import write_solver
 from marginbench.harness.errors import UserError
 
 
-@pytest.mark.parametrize(
-    ("name", "module"),
-    [
+def test_the_file_has_the_name_of_the_class_and_one_that_would_do_harm_is_refused(tmp_path):
+    for name, module in (
         ("MyFastSolver", "my_fast_solver"),
         ("my_solver", "my_solver"),
         ("SVMLight", "svm_light"),
         ("Newton2", "newton2"),
-    ],
-)
-def test_the_file_has_the_name_of_the_class(tmp_path, name, module):
-    assert write_solver(name, tmp_path)[0] == tmp_path / f"{module}.py"
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("3x", "'3x' cannot be the name of a class"),
-        ("../x", "cannot be the name of a class"),
+    ):
+        (tmp_path / name).mkdir()
+        assert write_solver(name, tmp_path / name)[0] == tmp_path / name / f"{module}.py"
+    no_names = ("3x", "../x", "np", "__main__", "my-solver", "None")
+    for name, message in (
+        *((name, f"'{name}' cannot be the name of a class") for name in no_names),
         ("smo", "'smo': marginbench has a solver of this name"),
         ("decimal", "decimal.py would hide the Python module 'decimal'"),
-        ("np", "'np' cannot be the name of a class"),
-        ("__main__", "cannot be the name of a class"),
-        ("my-solver", "'my-solver' cannot be the name of a class"),
-        ("None", "'None' cannot be the name of a class"),
-    ],
-)
-def test_a_name_that_would_do_harm_is_refused(tmp_path, text, message):
-    with pytest.raises(UserError, match=message):
-        write_solver(text, tmp_path)
+    ):
+        with pytest.raises(UserError, match=message):
+            write_solver(name, tmp_path / "none")
 
 
 def test_the_command_names_what_it_wrote_and_replaces_nothing(tmp_path, monkeypatch, run):

@@ -42,11 +42,21 @@ params = { nu = 0.5, max_epochs = [1, 2] }
 name = "SDCA"
 """
 OURS = ["ours, C=1", "ours, C=10"]
+OWN, LONG = VALID.replace('"SMO"', '"own.py:Own"\nparams = { tol = 0.5 }'), "A" * 101
 
 
 @pytest.fixture(scope="module")
 def grid():
     return parse(GRID)
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    """Selections are made beside these files."""
+    monkeypatch.chdir(tmp_path)
+    Path("my data, v2.csv").write_text("x,y\n" + "1,a\n2,b\n" * 9)
+    for file, name in (("own.py", "Own"), ("long.py", LONG), ("evil\u202e.py", "A")):
+        Path(file).write_text(f"class {name}: pass\n", encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -62,6 +72,11 @@ def grid():
         (GRID, {"solvers": ["s"]}, None, ["S, max_epochs=1", "S, max_epochs=2"]),
         (GRID, {"solvers": ["sdca, SBP"]}, None, ["SDCA", "S, max_epochs=1", "S, max_epochs=2"]),
         (GRID, {"solvers": ["SDCA", "LIBSVM"]}, None, ["SDCA", "LIBSVM"]),
+        # Files by their paths, and in the study also by the name of the class.
+        (VALID, {"datasets": ["my data, v2.csv"]}, ["my data, v2.csv"], None),
+        (VALID, {"solvers": ["SMO", "own.py:Own"]}, None, ["SMO", "Own"]),
+        (OWN, {"solvers": ["own.py:Own"]}, None, ["Own"]),
+        (OWN, {"solvers": ["own"]}, None, ["Own"]),
     ],
 )
 def test_tasks_and_solvers_are_selected_by_label_or_name(text, selection, tasks, solvers):
@@ -85,27 +100,12 @@ def test_seeds_and_timeout_are_changed_and_nothing_else():
     assert select(study, seeds=9).tasks == study.tasks
 
 
-def test_files_are_selected_by_path(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    Path("my data, v2.csv").write_text("a,target\n1,0\n2,1\n")
-    Path("own.py").write_text("class Own: pass\n")
-    file = f"{tmp_path}/own.py:Own"
-    chosen = select(parse(VALID), datasets=["my data, v2.csv"], solvers=["SMO", file])
-    assert [task.dataset for task in chosen.tasks] == ["my data, v2.csv"]
-    assert [entry.label for entry in chosen.solvers] == ["SMO", "Own"]
-    study = parse(VALID.replace('"SMO"', f'"{file}"\nparams = {{ tol = 0.5 }}'))
-    for name in (file, "own"):
-        assert select(study, solvers=[name]).solver == study.solver
-
-
-def test_data_that_the_quickstart_lacks_make_a_study_of_their_own(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    Path("my data.csv").write_text("x,y\n" + "1,a\n2,b\n" * 9)
+def test_data_that_the_quickstart_lacks_make_a_study_of_their_own():
     quickstart = load_study("quickstart")
-    tasks = select(quickstart, datasets=["my data.csv", "heart"]).tasks
+    tasks = select(quickstart, datasets=["my data, v2.csv", "heart"]).tasks
     study = of_its_own(quickstart, tasks, ["smo", "SBP"])
-    assert study.name == "my-data-heart-SMO-SBP"
-    assert study.title == "SMO, SBP on my data.csv, heart"
+    assert study.name == "my-data-v2-heart-SMO-SBP"
+    assert study.title == "SMO, SBP on my data, v2.csv, heart"
     # The same as in a study file, not what the quickstart sets.
     entries = [(entry.label, entry.params) for entry in study.solvers]
     assert entries == [("SMO", {}), ("SBP", {})]
@@ -116,36 +116,6 @@ def test_data_that_the_quickstart_lacks_make_a_study_of_their_own(tmp_path, monk
     long = [of_its_own(quickstart, many, [solver]).name for solver in ("SMO", "SBP")]
     assert [len(name) for name in long] == [100, 100]
     assert long[0] != long[1]
-
-
-@pytest.mark.parametrize(
-    ("text", "selection", "message"),
-    [
-        (VALID, {"timeout": float("nan")}, "the timeout must be a number of seconds > 0, not nan"),
-        (VALID, {"solvers": [","]}, "no solver is selected"),
-        (VALID, {"solvers": ["MPLFP"]}, "MPLFP is a solver for studies of the kind 'feasibility'"),
-        (VALID, {"solvers": ["mine.py"]}, "'mine.py' is a file; name the class in it too, as in "),
-        (GRID, {"datasets": ["our"]}, "unknown dataset 'our' (did you mean 'ours'?)"),
-        # Cells are not made from the names of datasets.
-        (FEASIBILITY, {"datasets": ["adult"]}, "unknown dataset 'adult' (known: easy, ldfp, ten"),
-        (FEASIBILITY, {"solvers": ["with akernel"]}, "unknown solver 'with akernel' (did you mean"),
-    ],
-)
-def test_a_wrong_selection_is_refused(text, selection, message):
-    with pytest.raises(StudyError) as caught:
-        select(parse(text), **selection)
-    assert str(caught.value).startswith(message)
-
-
-def test_a_file_whose_name_no_table_could_show_is_refused(tmp_path):
-    for file, cls, message in (
-        ("evil\u202e.py", "A", r"name = .*: must hold printable characters only"),
-        ("long.py", "A" * 101, r"label = .*: String should have at most 100 characters"),
-    ):
-        (tmp_path / file).write_text(f"class {cls}: pass\n", encoding="utf-8")
-        with pytest.raises(StudyError, match=message) as raised:
-            select(parse(VALID), solvers=[f"{tmp_path / file}:{cls}"])
-        assert "\u202e" not in str(raised.value)
 
 
 @pytest.mark.parametrize(
@@ -178,9 +148,20 @@ def test_an_expression_chooses_the_runs_of_which_it_is_true(grid, text, holds):
     assert {entry.label for entry in part.solver} == {solver for _, solver, _ in expected}
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
+#: A selection of a study, and what is wrong with it.
+WRONG = [
+    (VALID, {"timeout": float("nan")}, "the timeout must be a number of seconds > 0, not nan"),
+    (VALID, {"solvers": [","]}, "no solver is selected"),
+    (VALID, {"solvers": ["MPLFP"]}, "MPLFP is a solver for studies of the kind 'feasibility'"),
+    (VALID, {"solvers": ["mine.py"]}, "'mine.py' is a file; name the class in it too, as in "),
+    # No table could show these.
+    (VALID, {"solvers": [f"long.py:{LONG}"]}, "String should have at most 100 characters"),
+    (VALID, {"solvers": ["evil\u202e.py:A"]}, "must hold printable characters only"),
+    (GRID, {"datasets": ["our"]}, "unknown dataset 'our' (did you mean 'ours'?)"),
+    # Cells are not made from the names of datasets.
+    (FEASIBILITY, {"datasets": ["adult"]}, "unknown dataset 'adult' (known: easy, ldfp, ten"),
+    (FEASIBILITY, {"solvers": ["with akernel"]}, "unknown solver 'with akernel' (did you mean"),
+    *((GRID, {"where": text}, words) for text, words in (
         ("Cc == 10", "unknown name 'Cc' (did you mean 'C'?)"),
         ("solver.max_epoch > 1", "unknown name 'solver.max_epoch' (did you mean 'solver.max_"),
         ('class == "SBQ"', "no run of the study is chosen"),
@@ -197,14 +178,18 @@ def test_an_expression_chooses_the_runs_of_which_it_is_true(grid, text, holds):
         ("", "not an expression"),
         ("(" * 500 + "C == 1" + ")" * 500, "not an expression"),
         ("not " * 3000 + "C == 1", "not an expression"),
-    ],
-)
-def test_a_mistake_is_one_line(grid, text, message):
+    )),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "selection", "message"), WRONG)
+def test_a_wrong_selection_is_refused_in_a_line(text, selection, message):
     with pytest.raises(StudyError) as caught:
-        select(grid, where=text)
-    assert str(caught.value).startswith("--where")
-    assert message in str(caught.value)
-    assert "\n" not in str(caught.value)
+        select(parse(text), **selection)
+    said = str(caught.value)
+    assert message in said
+    assert said.isprintable()
+    assert said.startswith("--where") == ("where" in selection)
 
 
 def test_noise_is_chosen_or_refused(grid):

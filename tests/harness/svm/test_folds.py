@@ -68,16 +68,13 @@ def test_a_fold_has_only_points_of_the_training_part_read_only_as_they_are_store
     assert part.fingerprint == fold.fingerprint(whole.fingerprint) != whole.fingerprint
 
 
-@pytest.mark.parametrize(
-    ("y", "message"),
-    [
+def test_data_that_make_no_folds_are_refused():
+    for y, message in (
         ([0, 0, 1, 1], "d: 4 training points do not make 5 folds"),
         ([0, 0, 0, 0, 0, 3], "d: class 3 has one training point; folds need two"),
-    ],
-)
-def test_data_that_make_no_folds_are_refused(y, message):
-    with pytest.raises(DataError, match=message):
-        fold_numbers("d", np.array(y), Fold.of_seed(5, 0))
+    ):
+        with pytest.raises(DataError, match=message):
+            fold_numbers("d", np.array(y), Fold.of_seed(5, 0))
 
 
 def test_every_fold_has_its_own_data_and_reference_and_the_errors_of_cross_validation(
@@ -112,11 +109,6 @@ def test_every_fold_has_its_own_data_and_reference_and_the_errors_of_cross_valid
     )
     assert [1 - record.test_error for record in smo[:3]] == pytest.approx(list(scores))
     assert [(r.n_train, r.n_test) for r in smo[:3]] == [(67, 34), (67, 34), (68, 33)]
-
-
-def test_the_page_says_what_folds_are(tmp_path, make_study):
-    study = make_study(task=[{**BOARD, "reference": False}], solver=[{"name": "Perceptron"}])
-    run_study(study, tmp_path, executor=InProcess())
     page = marginbench.report(tmp_path).read_text()
     assert "seed s trains on all but one fold of the dataset" in page
     assert "3-fold cross-validation" in page

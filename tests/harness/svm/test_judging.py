@@ -57,15 +57,6 @@ class Watched:
         self.monitor.start(self.counters)
         return self.monitor
 
-    def count_to(self, stop, step=10, name="kernel_evals"):
-        """Ask for checkpoints as a solver does whose count grows; the answers."""
-        answers = []
-        for count in range(step, stop, step):
-            setattr(self.counters, name, count)
-            if self.monitor.due(self.counters.evaluations):
-                answers.append(self.monitor.record(count // step, model))
-        return answers
-
 
 def test_evaluation_is_not_in_the_clocks():
     watched, begun = Watched(lambda model: busy()), time.monotonic()
@@ -92,19 +83,26 @@ def test_evaluation_is_not_in_the_clocks():
     assert phases == ["solve", "evaluate", "evaluate", *paused, *paused, "evaluate"]
 
 
-def test_checkpoints_stand_on_a_geometric_grid_of_all_evaluations():
-    watched = Watched()
-    watched.started()
-    watched.count_to(1000)
-    grid = [100 * 1.5**k for k in range(6)]  # 100, 150, 225, 337.5, 506.25, 759.375
-    found = [item.counters["kernel_evals"] for item in watched.states]
-    assert found == [10 * int(np.ceil(value / 10)) for value in grid]
-    watched = Watched(factor=2.0)
-    watched.counters = Counters(kernel_evals=40)
-    watched.started()
-    watched.count_to(401, 100, "inner_products")
-    found = [item.counters["inner_products"] for item in watched.states]
-    assert found == [100, 200, 400]
+@pytest.mark.parametrize(
+    ("options", "name", "step", "expected"),
+    [
+        ({}, "kernel_evals", 10, [100, 150, 230, 340, 510, 760]),
+        # With 40 evaluations of the kernel.
+        ({"factor": 2.0}, "inner_products", 100, [100, 200, 400, 800]),
+        # It is asked to stop at 130, and ignores that: the grid goes on as if nothing were.
+        ({"rules": StoppingRules(evaluations=130)}, "kernel_evals", 10, [100, 130, 150, 230, 340]),
+    ],
+)
+def test_checkpoints_stand_on_a_geometric_grid_of_all_evaluations(options, name, step, expected):
+    watched = Watched(**options)
+    watched.counters = Counters(kernel_evals=0 if name == "kernel_evals" else 40)
+    monitor, answers = watched.started(), []
+    for count in range(step, expected[-1] + 50, step):
+        setattr(watched.counters, name, count)
+        if monitor.due(watched.counters.evaluations):
+            answers.append(monitor.record(count // step, model))
+    assert [item.counters[name] for item in watched.states] == expected
+    assert answers == [count >= watched.rules.evaluations for count in expected]
 
 
 @pytest.mark.parametrize("each_epoch", [False, True])
@@ -118,61 +116,39 @@ def test_the_end_of_an_epoch_is_a_checkpoint_if_asked_for_and_not_twice(each_epo
     assert found == ([10, 20, 30] if each_epoch else [10])
 
 
-def test_a_solver_that_does_not_count_still_has_a_final_checkpoint():
-    watched = Watched()
-    watched.monitor.start(None)
-    watched.monitor.finish(7, model())
-    (last,) = watched.states
-    assert (last.n_iter, last.counters) == (7, None)
-
-
 def test_a_model_of_nan_asks_the_solver_to_stop():
     watched = Watched(lambda model: False)
     assert watched.started().record(1, model) is True
     assert watched.monitor.diverged
 
 
-def test_a_count_is_whole_and_never_falls():
-    watched = Watched()
-    monitor = watched.started()
-    watched.counters.inner_products = 5
-    monitor.record(1, model)
-    watched.counters.inner_products = 4
-    with pytest.raises(EvaluationError, match=r"inner_products is 4, but .* already had 5"):
-        monitor.record(2, model)
-    watched.counters.inner_products = 5.5
-    with pytest.raises(EvaluationError, match=r"inner_products is 5\.5, not a count"):
-        monitor.finish(1, model())
-
-
-@pytest.mark.parametrize("name", ["kernel_evals", "kernel_evals_computed"])
-def test_counts_are_at_least_what_the_oracle_has_handed_out(name):
+def test_counts_are_whole_and_at_least_what_the_oracle_has_handed_out_and_what_they_were():
     X, watched = np.random.default_rng(0).normal(size=(20, 2)), Watched()
     oracle, aside = (KernelOracle("rbf", X, counters=Counters()) for _ in range(2))
     oracle.row(0)  # before the run
-    watched.counters = oracle.counters = Counters()
+    counters = watched.counters = oracle.counters = Counters()
     monitor = watched.started()
     oracle.rows([1, 2])
+    counters.inner_products = 5
     with monitor.paused():
         aside.rows([1, 2, 3])  # to look at itself
+
+    def refused(name, count, words):
+        before = getattr(counters, name)
+        setattr(counters, name, count)
+        with pytest.raises(EvaluationError, match=f"{name} is {words}"):
+            monitor.finish(2, model())
+        setattr(counters, name, before)
+
+    for name in ("kernel_evals", "kernel_evals_computed"):
+        refused(name, 39, "39, but the solver has already had 40")
     monitor.record(1, model)
-    assert watched.states[-1].counters == oracle.counters.as_dict()
-    setattr(oracle.counters, name, 39)
-    with pytest.raises(EvaluationError, match=f"{name} is 39, but .* already had 40"):
-        monitor.finish(2, model())
+    assert watched.states[-1].counters == counters.as_dict()
+    refused("inner_products", 4, "4, but the solver has already had 5")
+    refused("inner_products", 5.5, "5.5, not a count")
 
 
 # What ends a run
-
-
-def test_a_checkpoint_is_due_where_the_evaluations_are_used_up():
-    watched = Watched(rules=StoppingRules(evaluations=130))
-    watched.started()
-    answers = watched.count_to(240)
-    # It is asked to stop at 130, and ignores that: the grid goes on as if nothing were.
-    found = [item.counters["kernel_evals"] for item in watched.states]
-    assert found == [100, 130, 150, 230]
-    assert answers == [False, True, True, True]
 
 
 GAUSSIAN = Problem(

@@ -35,9 +35,6 @@ from marginbench.solvers.kernels import Precomputed
 N_TRAIN, N_TEST, C = 60, 35, 2.0
 KERNELS = (RBF(0.7), Linear(), Polynomial(degree=2, gamma=0.5, coef0=1.0))
 each_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
-each_storage = pytest.mark.parametrize(
-    "storage", [np.asarray, sparse.csr_matrix], ids=["dense", "csr"]
-)
 RNG = np.random.default_rng(3)
 POINTS = RNG.normal(size=(N_TRAIN + N_TEST, 3))
 LABELS = np.where(POINTS[:, 0] + 0.3 * RNG.normal(size=len(POINTS)) > 0, 1, -1).astype(np.int8)
@@ -64,42 +61,69 @@ def gram(kernel, A, B):
     return products
 
 
-def check(found, norm2, scores, test_scores):
-    """An evaluation has the objective and the errors of these scores."""
+def score(kernel, model, points):
+    """The scores of a model, from their definitions."""
+    match model:
+        case LinearModel():
+            return points @ model.weights + model.intercept
+        case FourierExpansion():
+            angles = points @ model.frequencies.T
+            features = np.hstack([np.cos(angles), np.sin(angles)]) / np.sqrt(angles.shape[1])
+            return features @ model.weights + model.intercept
+    return gram(kernel, points, model.points) @ model.coef + model.intercept
+
+
+ALPHA = RNG.uniform(0, C, N_TRAIN) * (np.arange(N_TRAIN) % 3 > 0)
+OWN, OWN_COEF = RNG.normal(size=(9, 3)), RNG.normal(size=9)
+FREQUENCIES, WEIGHTS = RNG.normal(size=(8, 3)), RNG.normal(size=16)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "model"),
+    [
+        *((kernel, expansion(kernel, ALPHA * y, 0.25)) for kernel in KERNELS),
+        # The kernel that the model claims is not looked at, nor are its copies of points.
+        (KERNELS[0], replace(expansion(RBF(5.0), ALPHA * y), points=np.zeros((40, 3)))),
+        *((kernel, BudgetExpansion(RBF(9.0), OWN, OWN_COEF, 0.25)) for kernel in KERNELS),
+        (Linear(), LinearModel(np.array([1.0, -0.5, 0.2]), 0.1)),
+        (KERNELS[0], FourierExpansion(FREQUENCIES, WEIGHTS, 0.1)),
+    ],
+)
+@pytest.mark.parametrize(
+    ("storage", "labels"),
+    # Of two numbers the larger one is positive.
+    [(np.asarray, (-1, 1)), (np.asarray, (0, 1)), (sparse.csr_matrix, (-7, -3))],
+)
+def test_errors_and_objectives_are_those_of_the_scores(kernel, model, storage, labels):
+    given = (np.where(signs > 0, *labels[::-1]) for signs in (y, z))
+    data = (storage(X), next(given), storage(Z), next(given))
+    evaluator = build(kernel, data)
+    found = evaluator.evaluate(model)
+    if isinstance(model, KernelExpansion):
+        model = replace(model, points=X[model.support])
+    if isinstance(model, LinearModel | FourierExpansion):
+        norm2, n_support = model.weights @ model.weights, 0
+        assert evaluator.score_noise(model) == 0
+    else:
+        norm2 = model.coef @ gram(kernel, model.points, model.points) @ model.coef
+        n_support = len(model.coef)
+        quick = build(kernel, data).evaluate(model, "float32")
+        assert found.primal != quick.primal == pytest.approx(found.primal, rel=1e-5)
+    scores, test_scores = (score(kernel, model, points) for points in (X, Z))
     hinge = np.maximum(0, 1 - y * scores)
     assert found.squared_norm == pytest.approx(norm2, rel=1e-11)
     assert found.primal == pytest.approx(0.5 * norm2 + C * hinge.sum(), rel=1e-12)
     assert found.mean_hinge == pytest.approx(hinge.mean(), rel=1e-12)
     assert found.train_error == np.mean((scores > 0) != (y > 0))
     assert found.test_error == np.mean((test_scores > 0) != (z > 0))
-
-
-@each_kernel
-@each_storage
-def test_expansions(kernel, storage):
-    alpha = np.random.default_rng(0).uniform(0, C, N_TRAIN) * (np.arange(N_TRAIN) % 3 > 0)
-    coef, b, K = alpha * y, 0.25, gram(kernel, X, X)
-    model, data = expansion(kernel, coef, b), (storage(X), y, storage(Z), z)
-    found = build(kernel, data).evaluate(model)
-    check(found, coef @ K @ coef, K @ coef + b, gram(kernel, Z, X) @ coef + b)
-    assert found.dual == pytest.approx(alpha.sum() - 0.5 * coef @ K @ coef, rel=1e-12)
-    assert found.gap == found.primal - found.dual
-    assert found.n_support == np.count_nonzero(alpha)
-    # The task's kernel counts, and not the model's.
-    other = replace(model, kernel=RBF(5.0), points=np.zeros((len(model.coef), 3)))
-    assert build(kernel, data).evaluate(other) == found
-    # float32 entries are close.
-    quick = build(kernel, data).evaluate(model, "float32")
-    assert quick.primal == pytest.approx(found.primal, rel=1e-5)
-    assert quick.primal != found.primal
-
-
-@pytest.mark.parametrize("values", [(0, 1), (1, 2), (-7, -3)])
-def test_of_two_numbers_the_larger_one_is_positive(values):
-    model = expansion(KERNELS[0], y.astype(float), 0.25)
-    first, second = ([values[label] for label in (labels > 0).astype(int)] for labels in (y, z))
-    found = build(data=(X, np.array(first), Z, np.array(second))).evaluate(model)
-    assert found == build().evaluate(model)
+    assert found.n_support == n_support
+    dual = gap = None
+    if isinstance(model, KernelExpansion):
+        dual = pytest.approx(ALPHA.sum() - 0.5 * norm2, rel=1e-12)
+        gap = found.primal - found.dual
+    assert (found.dual, found.gap) == (dual, gap)
+    given = evaluator.test_scores(model, np.array([3, 1]))
+    np.testing.assert_allclose(given, test_scores[[3, 1]])
 
 
 @pytest.mark.parametrize(("excess", "feasible"), [(0.9e-6, True), (1.1e-6, False)])
@@ -139,40 +163,6 @@ def test_the_noise_bound_covers_float32(kernel, scale):
     claimed = far.decision_function(scale * Z)
     assert ((low <= claimed) & (claimed <= high)).all()
     assert evaluator.score_noise(far) == pytest.approx((high - low).max() / 2)
-
-
-@each_kernel
-@each_storage
-def test_points_of_the_models_own(kernel, storage):
-    rng = np.random.default_rng(4)
-    own, coef, b = rng.normal(size=(9, 3)), rng.normal(size=9), 0.25
-    scores = [gram(kernel, points, own) @ coef + b for points in (X, Z)]
-    evaluator = build(kernel, (storage(X), y, storage(Z), z))
-    # The kernel that the model claims is not looked at.
-    found = evaluator.evaluate(BudgetExpansion(RBF(9.0), own, coef, b))
-    check(found, coef @ gram(kernel, own, own) @ coef, *scores)
-    assert (found.n_support, found.dual, found.gap) == (9, None, None)
-    some = np.array([3, 1])
-    given = evaluator.test_scores(BudgetExpansion(kernel, own, coef, b), some)
-    np.testing.assert_allclose(given, scores[1][some])
-
-
-@each_storage
-def test_weights_of_features_and_of_random_ones(storage):
-    data, rng = (storage(X), y, storage(Z), z), np.random.default_rng(5)
-    w, b = np.array([1.0, -0.5, 0.2]), 0.1
-    found = build(Linear(), data).evaluate(LinearModel(w, b))
-    check(found, w @ w, X @ w + b, Z @ w + b)
-    assert (found.n_support, found.dual) == (0, None)
-    assert build(Linear(), data).score_noise(LinearModel(w, b)) == 0
-    V, w = rng.normal(size=(8, 3)), rng.normal(size=16)
-
-    def scores(points):
-        return np.hstack([np.cos(points @ V.T), np.sin(points @ V.T)]) / np.sqrt(8) @ w + b
-
-    found = build(data=data).evaluate(FourierExpansion(V, w, b))
-    check(found, w @ w, scores(X), scores(Z))
-    assert (found.n_support, found.gap) == (0, None)
 
 
 def test_weights_have_the_gap_of_the_dual_point_that_comes_with_them():
@@ -269,22 +259,10 @@ def test_a_model_of_nan_is_not_finite_and_raises_no_warning(bad):
     assert not build().evaluate(replace(FOURIER, frequencies=np.full((2, 3), bad))).finite
 
 
-def test_what_cannot_be_recomputed_is_refused():
+def test_a_class_derived_from_a_known_one_has_its_arrays_and_those_count():
     class OwnModel(LinearModel, Model):
         pass
 
-    class Unknown(Model):
-        kind, n_support = "unknown", 0
-        decision_function = squared_norm = attributes = _stored = _restored = None
-
-    for model, message in (
-        (object(), r"model_ is a object, no marginbench\.Model"),
-        (Unknown(), "model_ is a Unknown, a model of another kind"),
-        (LINEAR, "no solution of a task with the rbf kernel"),
-    ):
-        with pytest.raises(EvaluationError, match=message):
-            build().evaluate(model)
-    # A class derived from a known one has its arrays, and those count.
     assert build(Linear()).evaluate(OwnModel(np.ones(3))) == build(Linear()).evaluate(LINEAR)
 
 
@@ -398,15 +376,22 @@ def test_classes_that_were_not_reached_or_have_not_changed(monkeypatch):
     assert len(calls) == 3 + 1 + 3
 
 
-def test_models_of_other_numbers_of_classes_are_refused():
+class Unknown(Model):
+    kind, n_support = "unknown", 0
+    decision_function = squared_norm = attributes = _stored = _restored = None
+
+
+def test_models_that_cannot_be_those_of_the_task_are_refused():
     two, three = (SMO(gamma=0.5).fit(IRIS, of).model_ for of in (CLASSES == 1, CLASSES))
-    evaluator = of_iris(RBF(0.5))
-    for model, message in (
-        (two, "3 classes, but the model is one of two classes"),
-        (OneVsRestModel((*three.parts, None)), "3 classes, but the model is one of 4 classes"),
-        (OneVsRestModel((three, *three.parts[1:])), "is itself one of several classes"),
+    several, pair = of_iris(RBF(0.5)), of_iris(RBF(0.5), lambda labels: labels == 1)
+    for evaluator, model, message in (
+        (several, two, "3 classes, but the model is one of two classes"),
+        (several, OneVsRestModel((*three.parts, None)), "but the model is one of 4 classes"),
+        (several, OneVsRestModel((three, *three.parts[1:])), "is itself one of several classes"),
+        (pair, three, "two classes, but the model is one of several"),
+        (pair, object(), r"model_ is a object, no marginbench\.Model"),
+        (pair, Unknown(), "model_ is a Unknown, a model of another kind"),
+        (pair, LINEAR, "no solution of a task with the rbf kernel"),
     ):
         with pytest.raises(EvaluationError, match=message):
             evaluator.evaluate(model)
-    with pytest.raises(EvaluationError, match="two classes, but the model is one of several"):
-        of_iris(RBF(0.5), lambda labels: labels == 1).evaluate(three)

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from marginbench.harness.errors import SolverError, StudyError
+from marginbench.harness.errors import StudyError, UserError
 from marginbench.harness.evaluation.svm import EstimatorWork, ReferenceInfo
 from marginbench.harness.planning.preflight import DescribeWork, Facts, SolverInfo
 from marginbench.harness.planning.svm import KIND
 
 from ..answers import DATA
 
+SVC = {"kernel": "rbf", "gamma": 0.5, "C": 2.0, "random_state": 4}
 REFERENCE = ReferenceInfo(10.0, 9.999, 0.001, 0.05, 7, 0.123456789012345, "r" * 64)
 TEN = replace(DATA, n_classes=10)
 KERNELIZED = ("kernel", "gamma", "degree", "coef0", "C", "fit_intercept", "random_state")
@@ -77,40 +78,6 @@ def test_a_tuned_run_searches_what_its_solver_takes(plan):
         plan(solver(), C=None, gamma=None, tune={"C": values, "gamma": values})
 
 
-def test_the_whole_protocol_of_tuning_is_in_the_key(plan):
-    base = {"C": None, "tune": {"C": [1.0, 10.0]}}
-    others = [
-        {},
-        {"C": None, "tune": {"C": [1.0, 100.0]}},
-        {"C": None, "tune": {"C": [10.0, 1.0]}},
-        {"entry": {"tune": {"tol": [0.1, 0.01]}}},
-        {"budget": {"timeout": 7.0}},
-        *({"tuning": {name: value}} for name, value in (
-            ("method", "halving"), ("validation", 0.3), ("folds", 3), ("seed", 1),
-            ("seconds", 9.0), ("kernel_evals", 1e6),
-        )),
-    ]  # fmt: skip
-    info = solver((*KERNELIZED, "tol"))
-    keys = {plan(info, **{**base, **change}).key for change in others}
-    assert len(keys) == len(others)
-    # Where nothing is tuned it changes nothing.
-    assert plan(info, tuning={"method": "halving"}).key == plan(info).key
-    assert "Infinity" not in plan(info, **base).columns["key_parts"]
-
-
-def test_rules_that_end_a_run_by_what_it_has_done_are_in_its_key(plan):
-    stops = [{"stop": {"suboptimality": value}} for value in (1e-2, 1e-3)]
-    budgets = [{}, {"kernel_evals": 1e6}, {"kernel_evals": 2e6}, {"iterations": 100}, *stops]
-    keys = [plan(solver(), budget=budget).key for budget in budgets]
-    assert len(set(keys)) == len(keys)
-    # An objective that the solver does not minimise.
-    norm_bound = solver(scalarization=None)
-    assert plan(norm_bound, budget=stops[0]).key == plan(norm_bound).key
-    # The reference to ten digits: the last ones differ between machines.
-    again = replace(REFERENCE, primal=REFERENCE.primal * (1 + 1e-13))
-    assert plan(solver(), reference=again, budget=budgets[-1]).key == keys[-1]
-
-
 UNCOUNTED = solver(instrumented=False)
 EVALS = {"tuning": {"kernel_evals": 1e6}}
 
@@ -142,20 +109,11 @@ def test_what_a_task_asks_for_decides_who_runs(plan, info, data, values, reason)
     assert bool(run.skip_reason) == bool(reason)
 
 
-def test_a_solver_gets_what_it_takes_of_the_task_and_its_own_parameters(plan):
-    info = solver(("kernel", "gamma", "C", "random_state", "tol"))
-    work = plan(info, params={"tol": 0.1}, seed=4).work
-    assert work.params == {"kernel": "rbf", "gamma": 0.5, "C": 2.0, "random_state": 4, "tol": 0.1}
-
-
 @pytest.mark.parametrize("params", [{}, {"nu": "reference"}])
 def test_nu_is_that_of_the_reference_to_ten_digits(plan, params):
     info = solver((*KERNELIZED, "nu"), scalarization="S")
     run = plan(info, params=params)
     assert run.work.params["nu"] == 0.1234567890
-    # Digits that the certificate does not promise change no key.
-    noisy = replace(REFERENCE, nu=0.123456789012999, hash="q" * 64)
-    assert plan(info, params=params, reference=noisy).key == run.key
     for reference, why in (
         ("the task has reference = false", "the task has reference = false"),
         (replace(REFERENCE, nu=None), "its w is zero"),
@@ -171,76 +129,94 @@ def test_nu_is_that_of_the_reference_to_ten_digits(plan, params):
         assert (missing.failure, missing.skip_reason) == ("digits: gone", "")
 
 
+INFO, ACCURATE = solver((*KERNELIZED, "tol")), {"stop": {"suboptimality": 1e-2}}
+TUNED = {"C": None, "tune": {"C": [1.0, 10.0]}}
+#: What makes another run of the plain one, each another.
+OTHER_RUNS = [
+    *({name: 3.0} for name in ("C", "gamma")),
+    *({"seed": 1}, {"kernel": "linear"}, {"fit_intercept": True}, {"label": "another"}),
+    *({"data": replace(DATA, fingerprint="g" * 64)}, {"data": "digits: gone"}),
+    *({"info": replace(INFO, **{name: value})} for name, value in (
+        ("source_hash", "t" * 64), ("defaults", {**INFO.defaults, "size": 0.1}),
+        ("shown", "other.py:Mine"),
+    )),
+    *({"budget": budget} for budget in (
+        {"checkpoint_factor": 2.0}, {"epoch_checkpoints": True}, {"kernel_evals": 1e6},
+        {"kernel_evals": 2e6}, {"iterations": 100}, ACCURATE, {"stop": {"suboptimality": 1e-3}},
+    )),
+    # The whole protocol of tuning.
+    *(TUNED | change for change in (
+        {}, {"tune": {"C": [1.0, 100.0]}}, {"tune": {"C": [10.0, 1.0]}},
+        {"entry": {"tune": {"tol": [0.1, 0.01]}}}, {"budget": {"timeout": 7.0}},
+    )),
+    *(TUNED | {"tuning": {name: value}} for name, value in (
+        ("method", "halving"), ("validation", 0.3), ("folds", 3), ("seed", 1), ("seconds", 9.0),
+        ("kernel_evals", 1e6),
+    )),
+]  # fmt: skip
+#: What a run is the same with: its plan, and what makes no difference to it.
+SAME_RUNS = [
+    ({}, {"budget": {"timeout": 1.0, "memory": 99.0, "evaluation_timeout": 3.0}}),
+    ({}, {"data": replace(DATA, citation="another", notes=("a note",))}),
+    ({}, {"reference": replace(REFERENCE, hash="q" * 64)}),
+    ({}, {"reference": "timeout"}),
+    ({}, {"tuning": {"method": "halving"}}),
+    # Digits that the certificate of the reference does not promise.
+    ({"budget": ACCURATE}, {"reference": replace(REFERENCE, primal=10.0 * (1 + 1e-13))}),
+    (
+        {"info": solver((*KERNELIZED, "nu"), scalarization="S")},
+        {"reference": replace(REFERENCE, nu=0.123456789012999, hash="q" * 64)},
+    ),
+    # The suboptimality of an objective that the solver does not minimise.
+    ({"info": solver(scalarization=None)}, {"budget": ACCURATE}),
+]
+
+
 def test_the_key_knows_what_changes_a_run_and_nothing_else(plan):
-    info = solver()
-    key = plan(info).key
-    for change in (
-        {"budget": {"timeout": 1.0, "memory": 99.0, "evaluation_timeout": 3.0}},
-        {"data": replace(DATA, citation="another", notes=("a note",))},
-        {"reference": replace(REFERENCE, hash="q" * 64)},
-        {"reference": "timeout"},
-    ):
-        assert plan(info, **change).key == key, change
-    other = [
-        *({name: 3.0} for name in ("C", "gamma")),
-        {"seed": 1},
-        {"kernel": "linear"},
-        {"fit_intercept": True},
-        {"label": "another"},
-        {"data": replace(DATA, fingerprint="g" * 64)},
-        {"data": "digits: gone"},
-        {"budget": {"checkpoint_factor": 2.0}},
-        {"budget": {"epoch_checkpoints": True}},
-        {"info": replace(info, source_hash="t" * 64)},
-        {"info": replace(info, defaults={**info.defaults, "tol": 0.1})},
-        {"info": replace(info, shown="other.py:Mine")},
-    ]
-    keys = {plan(**{"info": info, **change}).key for change in other}
-    assert len({key, *keys}) == len(other) + 1
+    runs = [plan(**{"info": INFO, **change}) for change in ({}, *OTHER_RUNS)]
+    assert len({run.key for run in runs}) == len(runs)
+    assert not [run for run in runs if "Infinity" in run.columns["key_parts"]]
+    for base, change in SAME_RUNS:
+        base = {"info": INFO, **base}
+        assert plan(**base, **change).key == plan(**base).key, change
+
+
+def test_a_solver_gets_what_it_takes_of_the_task_and_its_own_parameters(plan):
+    info = solver(("kernel", "gamma", "C", "random_state", "tol"))
+    assert plan(info, params={"tol": 0.1}, seed=4).work.params == SVC | {"tol": 0.1}
 
 
 # Solvers from outside
 
 
 @pytest.mark.parametrize(
-    ("name", "decided", "solves"),
+    ("name", "params", "decided", "solves"),
     [
-        ("sklearn.svm:SVC", {"kernel": "rbf", "gamma": 0.5, "C": 2.0}, True),
-        ("sklearn.svm:LinearSVC", {"C": 2.0}, False),
-        ("sklearn.linear_model:LogisticRegression", {"C": 2.0, "fit_intercept": True}, False),
-        ("sklearn.ensemble:RandomForestClassifier", {}, False),
-        (f"{MINE}:Constant", {}, None),
-        (f"{MINE}:make", {}, None),
-        (f"{MINE}:Promises", {"kernel": "rbf", "C": 2.0}, True),
+        ("sklearn.svm:SVC", {}, SVC, True),
+        ("sklearn.svm:SVC", {"tol": 1e-5, "shrinking": False}, SVC, True),
+        # Weights of classes are another problem.
+        ("sklearn.svm:SVC", {"class_weight": "balanced"}, SVC, False),
+        ("sklearn.svm:LinearSVC", {}, {"C": 2.0, "random_state": 4}, False),
+        ("sklearn.linear_model:LogisticRegression", {}, {"C": 2.0, "random_state": 4}, False),
+        ("sklearn.ensemble:RandomForestClassifier", {}, {"random_state": 4}, False),
+        (f"{MINE}:Constant", {}, {}, None),
+        (f"{MINE}:make", {}, {}, None),
+        (f"{MINE}:Promises", {}, {"kernel": "rbf", "C": 2.0}, True),
     ],
 )
-def test_the_task_decides_what_means_the_same(name, decided, solves, plan):
-    run = plan(name, fit_intercept=True, seed=4)
+def test_the_task_decides_what_means_the_same_and_the_study_the_rest(
+    name, params, decided, solves, plan
+):
+    run = plan(name, params=params, fit_intercept=True, seed=4)
     assert isinstance(run.work, EstimatorWork)
-    seeded = {"random_state": 4} if name.startswith("sklearn.") else {}
-    assert (run.work.solver, run.work.params, run.work.seed) == (name, decided | seeded, 4)
+    bias = {"fit_intercept": True} if name.endswith("Regression") else {}
+    assert (run.work.solver, run.work.params) == (name, decided | bias | params)
+    assert (run.work.seed, run.work.tol) == (4, params.get("tol", run.work.tol))
     assert (run.foreign, run.skip_reason, run.failure) == (True, "", "")
     assert run.work.solves is solves
     assert run.columns["judged_by"] == ("model" if solves else "predictions")
-
-
-def test_the_study_decides_the_rest(plan):
-    params = {"tol": 1e-5, "shrinking": False, "class_weight": "balanced"}
-    run = plan("sklearn.svm:SVC", params=params, fit_intercept=True)
-    decided = {"kernel": "rbf", "gamma": 0.5, "C": 2.0, "random_state": 0}
-    assert run.work.params == decided | params
-    assert run.work.tol == 1e-5
-    # Weights of classes are another problem.
-    assert (run.work.solves, run.columns["other_problem"]) == (False, "it is given class_weight")
-
-
-def test_what_cannot_be_a_classifier_is_refused():
-    for name, message in (
-        ("sklearn.preprocessing:StandardScaler", "is not a solver; derive it from"),
-        ("math:pi", "is a float; give a class, or a function that makes"),
-    ):
-        with pytest.raises(SolverError, match=message):
-            DescribeWork(name, "svm").run(print)
+    weighed = "it is given class_weight" if "class_weight" in params else ""
+    assert run.columns["other_problem"] == weighed
 
 
 @pytest.mark.parametrize(
@@ -249,10 +225,12 @@ def test_what_cannot_be_a_classifier_is_refused():
         ("sklearn.svm:SVC", {"C": 1.0}, "'C' is decided by the task"),
         ("sklearn.svm:SVC", {"shrink": 1}, "unknown parameter 'shrink' .did you mean 'shrinking'"),
         ("sklearn.svm:LinearSVC", {"random_state": 1}, "'random_state' is decided by the task"),
+        ("sklearn.preprocessing:StandardScaler", {}, "is not a solver; derive it from"),
+        ("math:pi", {}, "is a float; give a class, or a function that makes"),
     ],
 )
-def test_parameters_that_make_no_sense_are_refused(name, params, message, plan):
-    with pytest.raises(StudyError, match=message):
+def test_what_makes_no_sense_is_refused(name, params, message, plan):
+    with pytest.raises(UserError, match=message):
         plan(name, params=params)
 
 

@@ -71,16 +71,9 @@ def places_of(data, X):
     return [rows[row.tobytes()] for row in X]
 
 
-def errors_of(found):
-    return [trial.error for trial in found.trials]
-
-
-def costs_of(found):
-    return [trial.kernel_evals or 0 for trial in found.trials]
-
-
-def endings_of(found):
-    return [trial.ended for trial in found.trials]
+def each(name, found):
+    """A property of every trial."""
+    return [getattr(trial, name) for trial in found.trials]
 
 
 def test_halving_halves_the_configurations_and_doubles_the_resource():
@@ -94,7 +87,14 @@ def test_halving_halves_the_configurations_and_doubles_the_resource():
         Round(8, 70, 1000.0), Round(4, 70, 2000.0), Round(2, 70, 4000.0), Round(1, 70, 8000.0)
     ]  # fmt: skip
     odd = replace(search, configurations=search.configurations[:5])
-    assert [each.keep for each in odd.rounds(800, 2)] == [5, 3, 2]
+    assert [step.keep for step in odd.rounds(800, 2)] == [5, 3, 2]
+    # What all trials may take bounds the tuning from outside.
+    search = Search(GRID, trial_seconds=10.0)
+    for options, seconds in (
+        ({}, 40.0), ({"folds": 3}, 120.0), ({"method": "halving"}, 70.0), ({"seconds": 25.0}, 25.0),
+        ({"trial_seconds": math.inf}, math.inf),
+    ):  # fmt: skip
+        assert replace(search, **options).solving_s == seconds
 
 
 def test_each_configuration_is_fitted_to_one_part_and_scored_on_the_rest(data):
@@ -115,24 +115,22 @@ def test_each_configuration_is_fitted_to_one_part_and_scored_on_the_rest(data):
         assert 0 < trial.wall_s < 60
     # The classes are in proportion.
     assert abs((data.y_train[rest] > 0).mean() - (data.y_train > 0).mean()) < 0.02
-    errors = errors_of(found)
+    errors = each("error", found)
     assert found.choice == int(np.argmin(errors))
     assert min(errors) < max(errors)
     columns = found.columns()
-    assert columns["tuning_evals"] == sum(costs_of(found))
+    assert columns["tuning_evals"] == sum(each("kernel_evals", found))
     assert json.loads(columns["tuning"])[0]["params"] == GRID[0]
+    # All solvers have the same split, and another seed has another.
+    pegasos, other = Build(Pegasos), Build()
+    tuned(data, pegasos)
+    tuned(data, other, seed=(0, 1))
+    assert places_of(data, pegasos.fitted[0][1]) == used
+    assert set(places_of(data, other.fitted[0][1])) != set(used)
     # Test data are not looked at, and sparse data are no others.
     poisoned = {"X_test": np.full_like(data.X_test, np.nan), "y_test": -data.y_test}
     for other in (poisoned, {"X_train": sparse.csr_matrix(data.X_train)}):
-        assert errors_of(tuned(replace(data, **other))) == errors
-
-
-def test_all_solvers_have_the_same_split_and_another_seed_has_another(data):
-    smo, pegasos, other = Build(), Build(Pegasos), Build()
-    for build, seed in ((smo, 0), (pegasos, 0), (other, 1)):
-        tuned(data, build, seed=(0, seed))
-    np.testing.assert_array_equal(smo.fitted[0][1], pegasos.fitted[0][1])
-    assert set(places_of(data, smo.fitted[0][1])) != set(places_of(data, other.fitted[0][1]))
+        assert each("error", tuned(replace(data, **other))) == errors
 
 
 def test_of_folds_each_point_is_scored_once_also_of_several_classes(data):
@@ -145,7 +143,7 @@ def test_of_folds_each_point_is_scored_once_also_of_several_classes(data):
         found = tuned(points, build, folds=4, configurations=GRID[-1:])
         wrong, rests = zip(*build.mistakes(points), strict=True)
         assert Counter(np.concatenate(rests).tolist()) == Counter(range(points.n_train))
-        assert errors_of(found) == [sum(wrong) / points.n_train]
+        assert each("error", found) == [sum(wrong) / points.n_train]
         assert 0 < sum(wrong) < points.n_train
 
 
@@ -159,12 +157,12 @@ def test_too_few_rows_to_tune_on_are_named(data, options, fewest):
 
 def test_errors_on_some_folds_are_not_compared_with_those_on_all(data):
     free = tuned(data, folds=4)
-    first, second = costs_of(free)[:2]
+    first, second = each("kernel_evals", free)[:2]
     found = tuned(data, folds=4, evaluations=float(first + second // 2))
-    assert endings_of(found) == ["completed", *["not tried"] * 3]
-    assert errors_of(found) == [free.trials[0].error, None, None, None]
+    assert each("ended", found) == ["completed", *["not tried"] * 3]
+    assert each("error", found) == [free.trials[0].error, None, None, None]
     # What its folds took counts all the same.
-    assert 0 < costs_of(found)[1] <= second
+    assert 0 < each("kernel_evals", found)[1] <= second
     assert found.choice == 0
     with pytest.raises(RuntimeError, match="the budget of tuning ended before the first was"):
         tuned(data, folds=4, evaluations=first / 2)
@@ -184,8 +182,8 @@ def test_halving_keeps_the_best_and_fits_them_to_more_points(data):
     assert small < large
     assert abs((build.fitted[0][2] > 0).mean() - (data.y_train > 0).mean()) < 0.05
     # A round that is not complete decides nothing.
-    cut = tuned(data, method="halving", evaluations=float(sum(costs_of(found)[:4]) + 1))
-    assert endings_of(cut)[4:] == ["cut short", "not tried"]
+    cut = tuned(data, method="halving", evaluations=float(sum(each("kernel_evals", found)[:4]) + 1))
+    assert each("ended", cut)[4:] == ["cut short", "not tried"]
     assert cut.choice == best[0]
 
 
@@ -193,18 +191,18 @@ def test_a_tuning_that_runs_out_scores_what_it_has(data):
     common = {"gamma": 10.0, "random_state": 0}
     grid = tuple({"max_epochs": epochs, **common} for epochs in (1, 2, 10, 20))
     free = tuned(data, Build(Pegasos), configurations=grid)
-    costs = costs_of(free)
+    costs = each("kernel_evals", free)
     # Enough for the first two, and a part of the third.
     limit = costs[0] + costs[1] + costs[2] // 2
     found = tuned(data, Build(Pegasos), configurations=grid, evaluations=float(limit))
-    assert endings_of(found) == ["completed", "completed", "cut short", "not tried"]
-    assert limit <= sum(costs_of(found)) <= limit + 150
-    *errors, last = errors_of(found)
-    assert (errors[:2], last) == (errors_of(free)[:2], None)
+    assert each("ended", found) == ["completed", "completed", "cut short", "not tried"]
+    assert limit <= found.columns()["tuning_evals"] <= limit + 150
+    *errors, last = each("error", found)
+    assert (errors[:2], last) == (each("error", free)[:2], None)
     assert found.choice == errors.index(min(errors))
     # Seconds end it as well.
     found = tuned(data, seconds=1e-9)
-    assert endings_of(found) == ["cut short", *["not tried"] * 3]
+    assert each("ended", found) == ["cut short", *["not tried"] * 3]
     assert found.choice == 0
 
 
@@ -261,15 +259,9 @@ def test_what_a_solver_does_not_take_stays_unknown():
     assert own == {"params": '{"C":2.0,"kernel":"rbf","output":"last"}'}
 
 
-def test_what_all_trials_may_take_bounds_the_tuning_from_outside():
-    search = Search(GRID, trial_seconds=10.0)
-    assert search.solving_s == 40.0
-    assert replace(search, folds=3).solving_s == 120.0
-    assert replace(search, method="halving").solving_s == 70.0
-    assert replace(search, seconds=25.0).solving_s == 25.0
-    assert math.isinf(Search(GRID).solving_s)
-
-
 def test_a_row_of_a_class_that_was_not_fitted_is_a_mistake():
     scores, y = np.array([1.0, -1.0, 1.0, np.nan]), np.array([1, 0, 2, 0])
     assert mistaken(scores, y, np.array([0, 1])).tolist() == [False, False, True, True]
+    # Of several classes the largest score counts, and none beside a NaN.
+    several = np.array([[0.0, np.nan, 0.0], [0.0, 0.5, 0.2]])
+    assert mistaken(several, np.array([1, 1]), np.arange(3)).tolist() == [True, False]
