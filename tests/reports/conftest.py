@@ -155,11 +155,8 @@ class Page(HTMLParser):
         if tag not in self._VOID:
             self.open.append(tag)
 
-    def handle_startendtag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-
     def handle_endtag(self, tag):
-        assert self.open.pop() == tag
+        assert tag in self._VOID or self.open.pop() == tag
 
     def handle_data(self, data):
         if self.open[-1:] not in (["style"], ["script"]):
@@ -244,17 +241,20 @@ def make():
 
 
 def write_folder(folder, records, tasks=None, solvers=None, missing=(), **study):
-    """Write a results folder from records and descriptions, plain ones where there are none.
+    """Write a results folder from records and descriptions.
 
-    Every record is planned; ``missing`` lists further planned runs without a record.
+    Tasks and solvers are described by a list, or plainly but for the fields of some by label; a
+    solver whose checkpoints count nothing is not instrumented. Every record is planned; ``missing``
+    lists further planned runs without a record.
     """
     svm = records[0].kind == "svm"
-    if tasks is None:
-        describe = describe_task if svm else describe_cell
-        tasks = map(describe, dict.fromkeys(record.task for record in records))
-    if solvers is None:
-        describe = describe_solver if svm else describe_method
-        solvers = map(describe, dict.fromkeys(record.solver for record in records))
+    of_tasks = {record.task: {"dataset": record.dataset} if svm else {} for record in records}
+    of_solvers = {record.solver: {} for record in records}
+    for record in records:
+        if svm and record.trace and record.trace[0].counters is None:
+            of_solvers[record.solver] = {"instrumented": False}
+    tasks = _listed(tasks, describe_task if svm else describe_cell, of_tasks)
+    solvers = _listed(solvers, describe_solver if svm else describe_method, of_solvers)
     planned = [*records, *(make_record(*run) for run in missing)]
     folder.mkdir(parents=True, exist_ok=True)
     with closing(Journal(folder)) as journal:
@@ -266,11 +266,19 @@ def write_folder(folder, records, tasks=None, solvers=None, missing=(), **study)
         "name": "example", "title": "An example", "description": "Two solvers on one task.",
         "seeds": sorted({record.seed for record in planned}), "jobs": 1, "threads": 1,
         "budget": {"timeout": 60.0, "memory": 4096.0, "checkpoint_factor": 1.19},
-        "command": "marginbench run example", "tasks": list(tasks), "solvers": list(solvers),
+        "command": "marginbench run example", "tasks": tasks, "solvers": solvers,
         "planned": [{name: getattr(record, name) for name in names} for record in planned],
     }  # fmt: skip
     write_description(folder, described | study)
     return folder
+
+
+def _listed(given, describe, plain):
+    if isinstance(given, list):
+        return given
+    return [
+        describe(label, **fields | (given or {}).get(label, {})) for label, fields in plain.items()
+    ]
 
 
 def rewrite(folder, change):

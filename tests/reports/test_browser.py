@@ -62,12 +62,10 @@ def long_named_page(make, write_results):
     """Every name has 120 characters and no space."""
     record = make.finished(LONG, LONG, 0, make.trace([10, 20], [0.4, 0.1]), dataset=LONG)
     failed = make.record(LONG, LONG, 1, status="failed", reason=LONG)
-    task = make.task(LONG, dataset=LONG, citation=LONG)
-    solver = make.solver(LONG, params={LONG: LONG})
     other = make.finished(LONG, "SMO", 0, make.trace([10, 20], [0.4, 0.2]))
-    solvers = [solver, make.solver("SMO")]
-    folder = write_results([record, failed, other], [task], solvers, title=LONG, description=LONG)
-    return report(folder, f"marginbench run {LONG}")
+    described = {LONG: {"citation": LONG}}, {LONG: {"params": {LONG: LONG}}}
+    records, titles = [record, failed, other], {"title": LONG, "description": LONG}
+    return report(write_results(records, *described, **titles), f"marginbench run {LONG}")
 
 
 @pytest.fixture(scope="module")
@@ -79,8 +77,7 @@ def many_solvers_page(make, write_results):
         make.finished("digits", f"S{n}", 0, make.trace([10, 10 ** (13 - n)], [0.4, 0.1]))
         for n in range(2, 10)
     ]
-    solvers = [make.solver(f"S{n}", instrumented=n != 1) for n in range(10)]
-    return report(write_results(records, solvers=solvers))
+    return report(write_results(records))
 
 
 def _names(table):

@@ -70,9 +70,7 @@ def test_a_solver_with_some_of_the_folds_is_told_from_the_best(make, results_of)
         for solver, wrong, folds in (("Best", 3, 5), ("Half", 40, 2), ("Close", 4, 2))
         for seed in range(folds)
     ]  # fmt: skip
-    names = ("Best", "Half", "Close")
-    results = results_of(records, [make.task("a", folds=5)], [make.solver(name) for name in names])
-    best = analysis.errors(results).set_index("solver")["best"]
+    best = analysis.errors(results_of(records, {"a": {"folds": 5}})).set_index("solver")["best"]
     assert best.to_dict() == {"Best": True, "Half": False, "Close": True}
 
 
@@ -86,7 +84,7 @@ def test_folds_are_one_test_of_all_their_points(make, results_of):
         )
         for seed, mask in enumerate([*masks, masks[0]])
     ]  # fmt: skip
-    results = results_of(records, [make.task("a", folds=3)], [make.solver("One")])
+    results = results_of(records, {"a": {"folds": 3}})
     found = analysis.errors(results).set_index("solver").loc["One"]
     whole = np.concatenate(masks)
     exact = binomtest(int(whole.sum()), 119).proportion_ci(0.95, method="wilson")

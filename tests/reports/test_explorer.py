@@ -86,8 +86,7 @@ def test_dual_values_give_certified_gaps_and_epochs_fractions_of_maintenance(mak
     ]
     records = [make.finished("a", name, 0, trace) for name in ("SMO", "SBP")]
     records[0] = replace(records[0], epochs=json.dumps(noted))
-    solvers = [make.solver("SMO"), make.solver("SBP", scalarization=None)]
-    data = explorer_data(results_of(records, [make.task("a")], solvers))
+    data = explorer_data(results_of(records, solvers={"SBP": {"scalarization": None}}))
     assert series(data, "a", "SMO", "evaluations", "certified_gap")["y"] == [0.75, 0.2]
     assert series(data, "a", "SBP", "evaluations", "certified_gap") is None
     found = series(data, "a", "SMO", "evaluations", "maintenance_fraction")
@@ -258,8 +257,7 @@ def test_zero_is_at_the_lower_edge_and_failed_runs_are_crosses(visit, make, writ
     none = {"reference_primal": None, "reference_gap": None, "reference_test_error": None}
     trace = make.trace([0, 100, 1000], [0.4, 0.2, 0.0])
     record = make.record("a", "SMO", 0, status="crashed", trace=trace, **none)
-    task = make.task("a") | {"reference": False}
-    tab = visit(report(write_results([record], [task], [make.solver("SMO")])))
+    tab = visit(report(write_results([record], {"a": {"reference": False}})))
     (end,) = drawn(tab)[1:]
     assert end == "SMO: 0.00% at 1.00k kernel evaluations; crashed"
     assert "zero at the lower edge" in figure(tab).inner_html()

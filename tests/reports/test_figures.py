@@ -37,14 +37,8 @@ def panel_of(results, panel, reference, task):
 
 
 @pytest.fixture
-def draw(make, results_of):
-    def drawn(*records, panel=EVALS, reference=REFERENCE, **solver):
-        labels = list(dict.fromkeys(record.solver for record in records))
-        described = [make.solver(label, **solver) for label in labels]
-        results = results_of(records, [make.task("a")], described)
-        return panel_of(results, panel, reference, "a")
-
-    return drawn
+def draw(results_of):
+    return lambda *records, panel=EVALS: panel_of(results_of(records), panel, REFERENCE, "a")
 
 
 def test_panels_are_xml_with_a_description_share_a_page_and_label_the_reference(realistic):
@@ -115,8 +109,8 @@ def test_failed_runs_are_drawn_but_not_values_that_are_unknown_or_infinite(draw,
     lone = make.record("a", "SBP", 0, status="diverged", trace=make.trace([10], [0.4], [np.inf]))
     assert draw(lone, panel=("evaluations", "suboptimality")) is None
     blind = make.finished("a", "LIBSVM", 0, make.trace([None], [0.1]))
-    assert draw(blind, instrumented=False) is None
-    assert draw(blind, panel=("wall_s", "test_error"), instrumented=False) is not None
+    assert draw(blind) is None
+    assert draw(blind, panel=("wall_s", "test_error")) is not None
 
 
 def test_ends_of_runs_are_drawn_where_there_are_ten(make, results_of):

@@ -115,7 +115,7 @@ def folder(make, write_results):
         ]
         records = [replace(record, **fields) for record in records]
         records.append(make.finished(TASK, "SMO-textbook", 0, make.trace([800**2], [0.1])))
-        solvers = [make.solver("SBP"), make.solver("SMO-textbook", deterministic=True)]
+        solvers = {"SMO-textbook": {"deterministic": True}}
         return write_results(records, solvers=solvers, name=STUDY)
 
     return made

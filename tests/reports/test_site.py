@@ -32,19 +32,16 @@ def small_folder(make, folder, name="example"):
         make.finished("a", "SMO", 0, trace),
         make.finished("a", "Mine", 0, trace[:2], **failed),
     ]
-    solvers = [
-        make.solver("SMO", **{"class": "marginbench:SMO"}),
-        make.solver("Mine", **{"class": "mine.py:Mine", "summary": "My own solver."}),
-    ]
+    mine = {"class": "mine.py:Mine", "summary": "My own solver."}
+    solvers = {"SMO": {"class": "marginbench:SMO"}, "Mine": mine}
     named = {"name": name, "title": f"Study {name}"}
-    return make.folder(folder, records, [make.task("a")], solvers, **named)
+    return make.folder(folder, records, None, solvers, **named)
 
 
 def small_methods(make, folder):
     """Two instances solved by one method, in a study of a hostile name."""
     records = [make.method_record("cell", "MPLFP", seed) for seed in (0, 1)]
-    method = make.method("MPLFP")
-    return make.folder(folder, records, [make.cell("cell")], [method], name="../../x", title="")
+    return make.folder(folder, records, name="../../x", title="")
 
 
 def content_of(site):
@@ -68,15 +65,10 @@ def folders(make, tmp_path_factory):
         for label, spent in costs.items()
     ]
     records.append(make.record(task, "smo", 0, status="skipped", reason=_HOSTILE, **later))
-    solvers = [
-        make.solver(label, instrumented=label != _HOSTILE, **{"class": name})
-        for label, name in classes.items()
-    ]
+    solvers = {label: {"class": name} for label, name in classes.items()}
     words = f"{_LONG} {_EMOJI} \N{RIGHT-TO-LEFT OVERRIDE}"
-    second = make.folder(
-        root / "second", records, [make.task(task, reference=False)], solvers, title=_HOSTILE,
-        description=words,
-    )  # fmt: skip
+    titles, tasks = {"title": _HOSTILE, "description": words}, {task: {"reference": False}}
+    second = make.folder(root / "second", records, tasks, solvers, **titles)
     return [small_folder(make, root / "first"), second, small_methods(make, root / "third")]
 
 
