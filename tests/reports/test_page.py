@@ -149,16 +149,28 @@ def columns(page):
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_what_is_counted_is_named_and_shown(make, write_results, capsys):
-    counters = {"kernel_evals": 0, "kernel_evals_computed": 0, "inner_products": 50}
+def test_evaluations_are_entries_products_and_stored_entries_together(make, write_results, capsys):
+    counters = {"kernel_evals": 0, "kernel_evals_computed": 0}
+    linear = [
+        replace(item, counters=counters | {"inner_products": n})
+        for item, n in zip(make.trace([0, 0], [0.4, 0.1]), (50, 70), strict=True)
+    ]
     stored = make.counters(400, matvec_entries=7_000_000)
-    linear = [replace(item, counters=counters) for item in make.trace([0, 0], [0.4, 0.1])]
     records = [
         make.finished("a", "SMO", 0, make.trace([10, 20], [0.4, 0.1])),
         make.finished("a", "LinearSDCA", 0, linear),
         make.finished("a", "MPKFP", 0, make.trace([400], [0.1]), counters=stored),
+        make.finished("a", "LIBSVM", 0, make.trace([None], [0.1])),
     ]
-    page = make.page(write_report(write_results(records), ""))
+    folder = write_results(records)
+    results = load_results(folder)
+    names = ["evaluations", "evaluations_computed", "kernel_evals"]
+    known = [[20, 10, 20], [70, 70, 0], [7_000_400, 7_000_200, 400]]
+    assert results.runs[names][:3].to_numpy().tolist() == known
+    assert results.runs[names][3:].isna().all(axis=None)
+    assert results.traces["evaluations"][:5].tolist() == [10, 20, 50, 70, 400]
+    assert results.traces[names][5:].isna().all(axis=None)
+    page = make.page(write_report(folder, ""))
     assert columns(page)[6:12] == [
         *("Evals", "Evals computed", "Kernel evals", "Computed", "Matrix entries"),
         "Inner products",
@@ -174,13 +186,16 @@ def test_what_is_counted_is_named_and_shown(make, write_results, capsys):
 
 @pytest.mark.usefixtures("undrawn")
 def test_curves_that_cannot_be_drawn_are_left_out(make, write_results):
-    free = report(write_results([make.finished("a", "Free", 0, make.trace([0], [0.1]))]))
-    assert "Not shown: Free; the tables say why." in free.read_text(encoding="utf-8")
     trace = make.trace([10, 100], [0.4, 0.2])
     none = dict.fromkeys(("reference_primal", "reference_gap", "reference_test_error"))
-    records = [make.finished("a", "SMO", 0, trace), make.finished("b", "SMO", 0, trace, **none)]
-    tasks = [make.task("a"), make.task("b", reference=False)]
-    page = report(write_results(records, tasks)).read_text(encoding="utf-8")
+    records = [
+        make.finished("a", "Free", 0, make.trace([0], [0.1])),
+        make.finished("a", "SMO", 0, trace),
+        make.finished("b", "SMO", 0, trace, **none),
+    ]
+    path = report(write_results(records, {"b": {"reference": False}}))
+    page = path.read_text(encoding="utf-8")
+    assert "Not shown: Free; the tables say why." in page
     assert page.count("<figcaption>Relative suboptimality against kernel evaluations") == 1
     assert page.count("no reference optimum") == 1
 
@@ -217,27 +232,26 @@ BIAS = "it fits a bias, which the task has not"
 
 @pytest.fixture(scope="module")
 def outsiders(make, results_of):
-    """SMO; LIBSVM with a lower objective and fewer support vectors; a forest with less error."""
+    """SMO; LIBSVM with a lower objective and fewer support vectors; a forest with less error; and
+    a perceptron, which minimises nothing."""
     other = [replace(state, primal=90.0, n_support=1) for state in make.trace([None], [0.2])]
     seen = [
         replace(state, n_iter=None, n_support=None, primal=None)
         for state in make.trace([None], [0.1], seconds=[3.0])
     ]
-    forest = {"judged_by": "predictions", "suboptimality": None, "primal": None, "n_iter": None}
+    learned = make.trace([10, 20, 30], [0.4] * 3)
     records = [
         make.finished("a", "SMO", 0, make.trace([10, 100], [0.4, 0.2], [150.0, 101.0])),
         make.finished("a", "LIBSVM", 0, other, other_problem=BIAS, suboptimality=None),
         make.record(
             "a", "Forest", 0, trace=seen, wall_s=3.0, cpu_s=3.0, test_error=0.1, train_error=0.0,
-            **forest,
+            judged_by="predictions", suboptimality=None, primal=None, n_iter=None,
         ),
+        make.finished("a", "Perceptron", 0, learned, suboptimality=None),
     ]  # fmt: skip
-    solvers = [
-        make.solver("SMO"),
-        make.solver("LIBSVM", instrumented=False),
-        make.solver("Forest", instrumented=False, scalarization=None, judged_by="predictions"),
-    ]
-    return results_of(records, [make.task("a")], solvers)
+    solvers = {name: {"scalarization": None} for name in ("Forest", "Perceptron")}
+    solvers["Forest"]["judged_by"] = "predictions"
+    return results_of(records, solvers=solvers)
 
 
 def test_objectives_of_another_problem_are_not_compared_and_unknown_values_no_numbers(outsiders):
@@ -247,6 +261,8 @@ def test_objectives_of_another_problem_are_not_compared_and_unknown_values_no_nu
         ("LIBSVM", "suboptimality", "another problem"),
         *(("Forest", "suboptimality", "no model"), ("Forest", "n_support", "no model")),
         ("Forest", "evaluations", "not instrumented"),
+        ("Perceptron", "evals_to_objective", "no target"),
+        ("Perceptron", "seconds_to_objective", "not minimised"),
     ):
         assert found[solver, measure].absent == absent
     assert found["SMO", "suboptimality"].median == pytest.approx(0.01)
@@ -259,19 +275,17 @@ def test_objectives_of_another_problem_are_not_compared_and_unknown_values_no_nu
     assert found["LIBSVM", "n_support"].median == 1
     forest = outsiders.runs[outsiders.runs["solver"] == "Forest"]
     assert forest[["n_iter", "n_support", "primal", "kernel_evals"]].isna().all(axis=None)
-    traces = analysis.traces(outsiders).set_index("solver")
-    drawn = traces["suboptimality"].notna().groupby("solver").any().to_dict()
-    assert drawn == {"SMO": True, "LIBSVM": False, "Forest": False}
+    traces = analysis.traces(outsiders).dropna(subset="suboptimality")
+    assert set(traces["solver"]) == {"SMO"}
 
 
 def test_panels_and_legend_say_what_is_not_there(outsiders):
     figures, marks = figures_of(outsiders, "p", [trace_figures], "a")
-    assert {entry.label: entry.note for entry in figures[0].legend} == {
-        "SMO": "", "LIBSVM": "another problem", "Forest": "",
-    }  # fmt: skip
+    notes = {entry.label: entry.note for entry in figures[0].legend}
+    assert notes == {"SMO": "", "LIBSVM": "another problem", "Forest": "", "Perceptron": ""}
     notes = {panel.title: panel.note for panel in figures}
     words = notes["Relative suboptimality against CPU seconds"]
-    assert words == "Not shown: LIBSVM, Forest; the tables say why."
+    assert words == "Not shown: LIBSVM, Forest, Perceptron; the tables say why."
     assert "seen only at its end" in marks
 
 
