@@ -1,6 +1,5 @@
 """Results folders for the tests, written through the record store as a run would."""
 
-import dataclasses
 import functools
 import hashlib
 import json
@@ -79,14 +78,10 @@ def make_trace(costs, errors, primals=None, seconds=None):
 
 def finished(task, solver, seed, trace, **fields):
     """A record whose final scores are those of its last checkpoint."""
-    both = _names_in(Record) & _names_in(Checkpoint)
+    both = Record.__dataclass_fields__.keys() & Checkpoint.__dataclass_fields__.keys()
     final = {name: getattr(trace[-1], name) for name in both}
     final["suboptimality"] = (trace[-1].primal - 100.0) / 100.0
     return make_record(task, solver, seed, trace=trace, **(final | fields))
-
-
-def _names_in(kind):
-    return {field.name for field in dataclasses.fields(kind)}
 
 
 def describe_task(label, **fields):
