@@ -186,26 +186,24 @@ def test_gaps_are_those_of_the_first_run_that_ended_and_nothing_else_of_these_na
 
 
 def test_slopes_are_powers_of_the_iteration():
-    slopes = gap_slopes(bundle_gaps(RUNS))
-    # The mixture ended before the slope is taken.
-    assert slopes["solver"].tolist() == ["planes"]
-    assert slopes["slope"].tolist() == [pytest.approx(-2.0)]
-    # Neither another start nor a gap of zero, which has no logarithm, changes it.
-    for other in (dict.fromkeys((1, 2, 3), (10.0, 1.0)), {320: (0.0, 0.0)}):
-        gaps = bundle_gaps(pd.DataFrame([run("planes", 0, steps({**FALLING, **other}))]))
-        assert gap_slopes(gaps)["slope"].tolist() == [pytest.approx(-2.0)]
-    svg = draw_bundle_gaps(gaps, solver_styles(["planes"]), "a").svg("p")
-    assert " at 160." in svg
-    assert gap_slopes(gaps.iloc[:0]).empty
+    # The mixture ended before the slope is taken. Neither another start nor a gap of zero, which
+    # has no logarithm, changes it.
+    noted = [steps(START | FALLING | dict.fromkeys((1, 2, 3), (10.0, 1.0)))]
+    noted.append(steps(FALLING | {320: (0.0, 0.0)}))
+    for runs in (RUNS, *(pd.DataFrame([run("planes", 0, each)]) for each in noted)):
+        (slope,) = gap_slopes(bundle_gaps(runs))[["solver", "slope"]].values.tolist()
+        assert slope == ["planes", pytest.approx(-2.0)]
+    assert gap_slopes(bundle_gaps(RUNS).iloc[:0]).empty
 
 
 def test_the_figure_of_gaps_says_what_it_shows_and_is_left_out_where_there_is_nothing():
     gaps, styles = bundle_gaps(RUNS), solver_styles(["planes", "mixture"])
     svg = draw_bundle_gaps(gaps, styles, "a").svg("p")
-    assert f"to {formatting.scientific(3 / 160**2)} at 160." in svg
-    assert "iteration t" in svg
-    assert "stroke-dasharray" in svg
+    for words in (f"to {formatting.scientific(3 / 160**2)} at 160.", "iteration t", "dasharray"):
+        assert words in svg
     same = gaps.assign(epsilon=gaps["gamma"])
     assert "stroke-dasharray" not in draw_bundle_gaps(same, styles, "a").svg("p")
-    assert draw_bundle_gaps(gaps, styles, "b") is None
-    assert draw_bundle_gaps(gaps.iloc[:0], {}, "a") is None
+    zero = bundle_gaps(pd.DataFrame([run("planes", 0, steps(FALLING | {320: (0.0, 0.0)}))]))
+    assert " at 160." in draw_bundle_gaps(zero, styles, "a").description
+    for nothing in (gaps.assign(task="b"), gaps.iloc[:0]):
+        assert draw_bundle_gaps(nothing, styles, "a") is None

@@ -22,31 +22,24 @@ from marginbench.reports.view import figures_of
 from marginbench.reports.views.svm import trace_figures
 
 
-@pytest.fixture
-def page(make, realistic_page):
-    return make.page(realistic_page)
-
-
-def test_sections_and_failures_are_there_and_nothing_that_the_study_lacks(page):
-    text = page.text
+def test_sections_and_failures_are_there_and_nothing_that_the_study_lacks(make, realistic_page):
+    page = make.page(realistic_page)
     for words in (
         *("Protocol", "Failures", "Skipped", "Tasks and data", "Solvers", "Environment"),
         *("killed after 60.0 s of solving", "the worker process ended with signal 11"),
         *("more than the 4096 MB allowed", "Example CPU 3000, 8 cores", "2 converged, 1 timeout"),
         *("not instrumented", "marginbench run example", "@software{marginbench"),
     ):
-        assert words in text, words
+        assert words in page.text, words
     for words in ("nother problem", "no model", "its predictions", "judged by what it predicts"):
-        assert words not in text, words
+        assert words not in page.text, words
     expected = [
         *("Solver", "Runs", "Test error", "Train error", "Suboptimality", "Support vectors"),
         *("Kernel evals", "Computed", "CPU time", "Wall time"),
         *("Kernel evals", "CPU time", "Kernel evals", "CPU time", "Status"),
     ]
     assert [heading for heading in columns(page) if heading in expected] == expected
-
-
-def test_a_measure_is_defined_with_its_unit_direction_and_why_a_value_is_absent(realistic_page):
+    # A measure is defined with its unit, its direction and why a value is absent.
     text = realistic_page.read_text(encoding="utf-8")
     assert '<a class="term" href="#def-suboptimality">Suboptimality</a>' in text
     (entry,) = re.findall(r'<div id="def-suboptimality">(.*?)</div>', text)
@@ -95,8 +88,8 @@ def test_what_is_said_of_all_tasks_names_its_denominators_and_its_limits(section
     assert "<strong>1" not in part  # nothing is bold
 
 
-def test_page_and_terminal_show_the_same_cells(realistic, page):
-    results, out = load_results(realistic), io.StringIO()
+def test_page_and_terminal_show_the_same_cells(realistic, realistic_page, make):
+    results, out, page = load_results(realistic), io.StringIO(), make.page(realistic_page)
     Console(file=out, width=200).print(summary(results))
     shown = {name: each for name, each in analysis.shown(results).items() if each.short}
     assert {"test_error", "evaluations", "evals_to_error", "cpu_s"} <= set(shown)
