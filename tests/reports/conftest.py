@@ -35,6 +35,12 @@ ENVIRONMENT = json.dumps(
 )  # fmt: skip
 
 
+#: Of runs of a task without a reference optimum.
+NO_REFERENCE = dict.fromkeys(
+    ("reference_primal", "reference_gap", "reference_test_error", "suboptimality")
+) | {"reference_hash": ""}
+
+
 def make_record(task, solver, seed, kind=Record, **fields):
     """A record with what a test leaves out filled in."""
     defaults = {
@@ -218,6 +224,7 @@ def compiled_once():
 def make():
     """The builders above, for tests."""
     return SimpleNamespace(
+        no_reference=NO_REFERENCE,
         record=make_record,
         counters=make_counters,
         trace=make_trace,
@@ -298,8 +305,9 @@ def results_of(write_results):
     return lambda *given, **study: load_results(write_results(*given, **study))
 
 
-def _simulated(rng, n_test, final, speed, per_second, slow):
-    """A plausible run: the error falls to its final value, the objective to the optimum."""
+def _simulated(rng, n_test, floor, speed, per_second, slow):
+    """A plausible run: the error falls to, or near, a floor, the objective to the optimum."""
+    final = floor * (1.35 if slow else 1.0)
     costs = np.geomspace(2e3 * rng.uniform(1, 1.4), 10 ** rng.uniform(6.4, 6.9), 48).astype(int)
     progress = np.log(costs / 1e3)
     error = (final + 0.45 * np.exp(-speed * progress)) * np.exp(rng.normal(0, 0.06, 48))
@@ -329,8 +337,7 @@ def realistic(tmp_path_factory):
         sizes = {"n_test": n_test, "n_train": 3 * n_test, "reference_test_error": floor}
         for solver, (speed, rate, slow) in paces.items():
             for seed in range(3):
-                final = floor * (1.35 if slow else 1.0)
-                trace = _simulated(rng, n_test, final, speed, rate, slow)
+                trace = _simulated(rng, n_test, floor, speed, rate, slow)
                 record = finished(task, solver, seed, trace, **sizes)
                 if solver == "Perceptron":
                     record.suboptimality = None
@@ -346,12 +353,9 @@ def realistic(tmp_path_factory):
                 seconds = [0.4 * float(rng.uniform(0.9, 1.1))]
                 trace = make_trace([None], [6 / 540], [100.002], seconds)
                 records.append(finished(task, "LIBSVM", seed, trace, **sizes))
-    solvers = [describe_solver(label) for label in paces]
-    solvers[-1]["scalarization"] = None
-    solvers.append(describe_solver("LIBSVM", instrumented=False))
     return write_folder(
         tmp_path_factory.mktemp("realistic"), records,
-        [describe_task("digits"), describe_task("adult", dataset="adult", C=1.0)], solvers,
+        {"adult": {"dataset": "adult", "C": 1.0}}, {"Perceptron": {"scalarization": None}},
         title="Kernel solvers on digits and adult",
         description="How fast five ways of training a kernel SVM reach the error of the optimum.",
     )  # fmt: skip

@@ -211,18 +211,14 @@ def test_pairs_have_exact_probabilities_holms_correction_and_the_size_of_the_eff
     assert ranks.rank_biserial(np.zeros(3)) == 0
 
 
-def finals(rows):
-    """Runs from (solver, test error, seconds, support vectors) and further fields."""
-    columns = ["solver", "test_error", "cpu_s", "n_support"]
-    fixed = {"task": "a", "status": "converged", "ok": True, "n_test": 200, "fingerprint": "f"}
-    fixed |= {"mistakes": ""}
-    runs = [fixed | dict(zip(columns, row, strict=False)) | (row[4:] or ({},))[0] for row in rows]
-    frame = pd.DataFrame(runs)
-    return frame.assign(seed=frame.groupby("solver").cumcount())
-
-
 def dominated(rows):
-    table = pareto.fronts(finals(rows), ("test_error", "cpu_s", "n_support"))
+    """By whom solvers are, of runs (solver, test error, seconds, support vectors, if ok)."""
+    columns = ["solver", "test_error", "cpu_s", "n_support", "ok"]
+    runs = pd.DataFrame([(*row, True)[:5] for row in rows], columns=columns)
+    runs = runs.assign(task="a", n_test=200, fingerprint="f", mistakes="")
+    runs["status"] = np.where(runs["ok"], "converged", "crashed")
+    runs["seed"] = runs.groupby("solver").cumcount()
+    table = pareto.fronts(runs, ("test_error", "cpu_s", "n_support"))
     assert (table["front"] == (table["dominated_by"] == "")).all()
     return dict(zip(table["solver"], table["dominated_by"], strict=True))
 
@@ -237,18 +233,14 @@ def test_to_dominate_takes_a_difference_beyond_doubt_in_all_that_is_measured():
     rows = [("Good", 0.10, 1.0, 50), ("Near", 0.11, 1.0, 50), ("Poor", 0.40, 1.0, 50)]
     assert dominated(rows) == {"Good": "", "Near": "", "Poor": "Good, Near"}
     # Solvers that failed or hide their model are not compared.
-    crashed = ("Failed", 0.1, 1.0, 50, {"ok": False, "status": "crashed"})
-    rows = [("Whole", 0.1, 5.0, 50), ("Failed", 0.1, 1.0, 50), crashed]
+    rows = [("Whole", 0.1, 5.0, 50), ("Failed", 0.1, 1.0, 50), ("Failed", 0.1, 1.0, 50, False)]
     assert dominated([*rows, ("Hidden", 0.1, 1.0, math.nan)]) == {"Whole": ""}
 
 
-def running_times(results):
-    traces = analysis.traces(results)
-    return expected_running_time(asked(results), results.runs, traces, "evaluations")
-
-
 def test_expected_running_time_counts_runs_without_success(results):
-    found = running_times(results).set_index(["task", "solver"])
+    traces = analysis.traces(results)
+    found = expected_running_time(asked(results), results.runs, traces, "evaluations")
+    found = found.set_index(["task", "solver"])
     good = found.loc[("a", "Good")]
     # Two runs stop counting at 400, one has spent its 1600 for nothing.
     assert good["ert"] == (400 + 400 + 1600) / 2
@@ -278,9 +270,9 @@ def test_a_single_task_or_solver_or_no_reference_has_no_section(make, results_of
     one_task = [run(make, "a", "A", 50), run(make, "a", "B", 70)]
     one_solver = [run(make, "a", "A", 50), run(make, "b", "A", 70)]
     only_one_ran = [*one_solver, make.record("a", "B", 0, status="skipped", reason="no")]
-    unknown = dict.fromkeys(("reference_primal", "reference_gap", "reference_test_error"))
-    unknown |= {"suboptimality": None, "reference_hash": ""}
-    no_reference = [run(make, task, name, 50, **unknown) for task in "ab" for name in "AB"]
+    no_reference = [
+        run(make, task, name, 50, **make.no_reference) for task in "ab" for name in "AB"
+    ]
     for records in (one_task, one_solver, only_one_ran, no_reference):
         assert not list(across.across_section(results_of(records)))
     assert list(across.across_section(results_of([*one_task, run(make, "b", "A", 70)])))

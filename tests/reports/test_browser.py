@@ -84,9 +84,12 @@ def _names(table):
     return table.locator("tbody th:visible").all_inner_texts()
 
 
-def test_a_table_sorts_by_value_and_comes_back(visit, many_solvers_page):
+def test_a_table_sorts_by_value_comes_back_and_is_filtered_and_links_unfold(
+    visit, many_solvers_page
+):
     tab = visit(many_solvers_page)
-    table = tab.locator("table.results")
+    part = tab.locator("section[aria-labelledby=results-digits]")
+    table = part.locator("table.results")
     column = table.get_by_role("columnheader", name="Kernel evals").first
     button = column.get_by_role("button")
     as_it_was = _names(table)
@@ -102,12 +105,6 @@ def test_a_table_sorts_by_value_and_comes_back(visit, many_solvers_page):
     button.click()
     assert _names(table) == as_it_was
     assert column.get_attribute("aria-sort") is None
-
-
-def test_rows_are_filtered_and_links_unfold(visit, many_solvers_page):
-    tab = visit(many_solvers_page)
-    part = tab.locator("section[aria-labelledby=results-digits]")
-    table = part.locator("table.results")
     part.get_by_role("searchbox").fill("crash")
     assert _names(table) == ["S0"]
     assert part.get_by_role("status").inner_text() == "1 of 10 rows"

@@ -9,22 +9,16 @@ from marginbench.reports import analysis
 from marginbench.reports.statistics.errors import SolverErrors, difference, error_interval
 
 
-def fourfold(both, only_first, only_second, neither):
-    """The mistakes of two solvers with these counts, one run each."""
-    first = np.repeat([True, True, False, False], (both, only_first, only_second, neither))
-    second = np.repeat([True, False, True, False], (both, only_first, only_second, neither))
-    return tuple(
-        SolverErrors(np.array([mask.mean()]), len(mask), mask[None]) for mask in (first, second)
-    )
-
-
 def test_intervals_of_paired_differences_are_those_published():
-    # Newcombe (1998), Table III, method 10: e, f, g, h of n.
+    # Newcombe (1998), Table III, method 10: e, f, g, h, the mistakes of both, the first, the second
+    # and neither.
     for counts, interval in (
         ((36, 12, 2, 0), (0.0569, 0.3404)),
         ((18, 12, 2, 18), (0.0562, 0.3290)),
     ):
-        found = difference(*fourfold(*counts))
+        masks = (np.repeat(each, counts) for each in ([1, 1, 0, 0], [1, 0, 1, 0]))
+        both = [SolverErrors(np.array([m.mean()]), len(m), m[None] > 0) for m in masks]
+        found = difference(*both)
         assert (found.low, found.high) == pytest.approx(interval, abs=1e-4)
 
 

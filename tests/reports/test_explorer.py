@@ -254,9 +254,8 @@ def test_without_a_script_it_is_hidden_and_on_paper_it_is_a_figure(visit, realis
 
 @pytest.mark.slow
 def test_zero_is_at_the_lower_edge_and_failed_runs_are_crosses(visit, make, write_results):
-    none = {"reference_primal": None, "reference_gap": None, "reference_test_error": None}
     trace = make.trace([0, 100, 1000], [0.4, 0.2, 0.0])
-    record = make.record("a", "SMO", 0, status="crashed", trace=trace, **none)
+    record = make.record("a", "SMO", 0, status="crashed", trace=trace, **make.no_reference)
     tab = visit(report(write_results([record], {"a": {"reference": False}})))
     (end,) = drawn(tab)[1:]
     assert end == "SMO: 0.00% at 1.00k kernel evaluations; crashed"

@@ -47,45 +47,34 @@ def test_sections_and_failures_are_there_and_nothing_that_the_study_lacks(make, 
     assert "not counted" not in entry
 
 
-@pytest.fixture
-def section(realistic_page):
-    """The markup of a section of the page, and its words."""
+def test_what_is_said_of_all_tasks_names_who_is_not_shown_denominators_and_limits(realistic_page):
     text = realistic_page.read_text(encoding="utf-8")
-
-    def found(name):
+    parts, words = {}, {}
+    for name in ("glance", "across"):
         (part,) = re.findall(rf'(?s)<section aria-labelledby="{name}">.*?</section>', text)
-        return part, re.sub(r"[ \n\xa0\u202f]+", " ", re.sub(r"<[^>]*>", " ", part))
-
-    return found
-
-
-def test_the_figures_of_all_tasks_link_to_them_and_say_who_is_not_shown(section, realistic_page):
-    part, words = section("glance")
+        parts[name], plain = part, re.sub(r"<[^>]*>", " ", part)
+        words[name] = re.sub(r"[ \n\xa0\u202f]+", " ", plain)
     links = [("results-digits", "digits"), ("results-adult", "adult")]
-    assert re.findall(r'<figcaption><a href="#([^"]+)">([^<]+)', part) == 2 * links
-    text = realistic_page.read_text(encoding="utf-8")
+    found = re.findall(r'<figcaption><a href="#([^"]+)">([^<]+)', parts["glance"])
+    assert found == 2 * links
     places = [text.index(f'id="{name}"') for name in ("findings", "glance", "results-digits")]
     assert places == sorted(places)
-    assert part.count('class="legend"') == 1
-    for said in (
-        "Not shown: Perceptron, LIBSVM; the tables say why.",
-        *("Not shown: LIBSVM;", "Dashed: the test error of the reference optimum."),
+    assert parts["glance"].count('class="legend"') == 1
+    assert "<strong>1" not in parts["across"]  # nothing is bold
+    for name, said in (
+        ("glance", "Not shown: Perceptron, LIBSVM; the tables say why."),
+        ("glance", "Not shown: LIBSVM;"),
+        ("glance", "Dashed: the test error of the reference optimum."),
+        ("across", r"The study has 2 tasks on 2 datasets\."),
+        ("across", "with 2 datasets they are too narrow"),
+        ("across", "only pairs can be compared"),
+        ("across", "insufficient power: a pair of"),
+        # SDCA crashed once of six runs, which counts; LIBSVM was skipped on one task.
+        ("across", r"SDCA \d+ of 18[,.]"),
+        ("across", r"LIBSVM \d+ of 9[,.]"),
+        ("across", r"Not shown: [^.]*LIBSVM[^.]*; the tables say why\."),
     ):
-        assert said in words, said
-
-
-def test_what_is_said_of_all_tasks_names_its_denominators_and_its_limits(section):
-    part, words = section("across")
-    for said in (
-        *("The study has 2 tasks on 2 datasets.", "with 2 datasets they are too narrow"),
-        *("only pairs can be compared", "insufficient power: a pair of"),
-    ):
-        assert said in words, said
-    # SDCA crashed once of six runs, which counts; LIBSVM was skipped on one task.
-    assert re.search(r"SDCA \d+ of 18[,.]", words)
-    assert re.search(r"LIBSVM \d+ of 9[,.]", words)
-    assert re.search(r"Not shown: [^.]*LIBSVM[^.]*; the tables say why.", words)
-    assert "<strong>1" not in part  # nothing is bold
+        assert re.search(said, words[name]), said
 
 
 def test_page_and_terminal_show_the_same_cells(realistic, realistic_page, make):
@@ -102,10 +91,8 @@ def test_page_and_terminal_show_the_same_cells(realistic, realistic_page, make):
 
 
 def test_a_page_of_failures_alone_can_be_written(make, write_results):
-    unknown = dict.fromkeys(
-        ("reference_primal", "reference_gap", "reference_test_error", "n_train", "n_test")
-    )
-    unknown |= {"reason": "cannot load", "n_features": None, "environment": "{}"}
+    unknown = make.no_reference | dict.fromkeys(("n_train", "n_test", "n_features"))
+    unknown |= {"reason": "cannot load", "environment": "{}"}
     records = [
         make.record("a", "SMO", 0, status="crashed", reason="signal 11"),
         make.record("b", "SMO", 0, status="failed", **unknown),
@@ -180,11 +167,10 @@ def test_evaluations_are_entries_products_and_stored_entries_together(make, writ
 @pytest.mark.usefixtures("undrawn")
 def test_curves_that_cannot_be_drawn_are_left_out(make, write_results):
     trace = make.trace([10, 100], [0.4, 0.2])
-    none = dict.fromkeys(("reference_primal", "reference_gap", "reference_test_error"))
     records = [
         make.finished("a", "Free", 0, make.trace([0], [0.1])),
         make.finished("a", "SMO", 0, trace),
-        make.finished("b", "SMO", 0, trace, **none),
+        make.finished("b", "SMO", 0, trace, **make.no_reference),
     ]
     path = report(write_results(records, {"b": {"reference": False}}))
     page = path.read_text(encoding="utf-8")

@@ -114,8 +114,7 @@ def test_a_run_is_at_a_target_from_where_it_stays_there(make, results_of):
         # The objective is as far above its optimum of 100, as a part of it, as the error.
         trace = make.trace([10, 20, 30], errors, [100 * (1 + each - optimum) for each in errors])
         records.append(make.finished(task, "SMO", 0, trace, reference_test_error=optimum))
-    unknown = dict.fromkeys(("reference_primal", "reference_gap", "reference_test_error"))
-    records.append(make.finished("unknown", "SMO", 0, trace, suboptimality=None, **unknown))
+    records.append(make.finished("unknown", "SMO", 0, trace, **make.no_reference))
     results = results_of(records)
     for name, unit in (
         ("evals_to_error", 1),
@@ -133,31 +132,24 @@ def test_a_run_is_at_a_target_from_where_it_stays_there(make, results_of):
         assert without["absent"] == "no target"
 
 
-@pytest.fixture
-def bounded(make, write_results):
-    """Late is at the targets at its first checkpoint; Exact at its second, at a given cost."""
-
-    def build(late, exact):
+@pytest.mark.usefixtures("undrawn")
+def test_a_target_met_at_the_first_checkpoint_is_a_bound_and_never_bold(
+    make, write_results, tmp_path, capsys
+):
+    def bounded(late, exact):
+        """Late is at the targets at its first checkpoint; Exact at its second, at a given cost."""
         near = make.trace([late, 9000], [0.01] * 2, [100.5, 100.4])
         later = make.trace([10, exact], [0.4, 0.01], [200.0, 100.5])
         return write_results(
             [make.finished("a", "Late", 0, near), make.finished("a", "Exact", 0, later)]
         )
 
-    return build
-
-
-@pytest.mark.usefixtures("undrawn")
-def test_a_target_met_at_the_first_checkpoint_is_a_bound_and_never_bold(
-    bounded, make, tmp_path, capsys
-):
     folder = bounded(late=800, exact=200)
     table = analysis.table(load_results(folder))
     for measure in ("evals_to_error", "seconds_to_error", "evals_to_objective"):
-        assert value(table, "Late", measure, "upper_bound")
-        assert not value(table, "Late", measure, "best")
-        assert not value(table, "Exact", measure, "upper_bound")
-        assert value(table, "Exact", measure, "best")
+        for solver, late in (("Late", True), ("Exact", False)):
+            assert value(table, solver, measure, "upper_bound") == late
+            assert value(table, solver, measure, "best") != late
     page = make.page(write_report(folder, "")).text
     assert "≤ 800" in page
     assert "≤ 4.00" in page  # as a ratio
