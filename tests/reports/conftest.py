@@ -362,6 +362,12 @@ def realistic(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def realistic_results(realistic):
+    """The realistic results as they are loaded."""
+    return load_results(realistic)
+
+
+@pytest.fixture(scope="session")
 def realistic_page(realistic):
     """The report of the realistic results."""
     return report(realistic)

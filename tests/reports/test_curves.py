@@ -29,19 +29,16 @@ def drawn(results, kind, cost="evaluations", **options):
     return found[found["drawn"] == kind]
 
 
-@pytest.fixture(scope="module")
-def two_of_three(make, results_of):
-    """Two finished runs of different length, one with two checkpoints at one cost, and a crash."""
+def test_curves_are_medians_and_ranges_over_finished_runs_and_failed_ones_are_apart(
+    make, results_of
+):
     records = [
         make.finished("a", "SMO", 0, make.trace([10, 100, 1000], [0.4, 0.2, 0.1])),
         make.finished("a", "SMO", 1, make.trace([20, 200, 200], [0.5, 0.3, 0.1])),
         make.record("a", "SMO", 2, status="crashed", trace=make.trace([5, 50], [0.6, 0.01])),
     ]
-    return results_of(records)
-
-
-def test_curves_are_medians_and_ranges_over_finished_runs_and_failed_ones_are_apart(two_of_three):
-    curve = drawn(two_of_three, "median", n_points=400)
+    results = results_of(records)
+    curve = drawn(results, "median", n_points=400)
     assert curve["cost"].iloc[0] == 20  # where both runs have a checkpoint
     assert curve["cost"].iloc[-1] == 1000
     for cost, low, high in ((20, 0.4, 0.5), (150, 0.2, 0.5), (500, 0.1, 0.2), (1000, 0.1, 0.1)):
@@ -51,7 +48,7 @@ def test_curves_are_medians_and_ranges_over_finished_runs_and_failed_ones_are_ap
     assert set(curve["n_runs"]) == {2}
     assert set(curve["n_planned"]) == {3}
     assert [at(curve, cost, "n_running") for cost in (20, 500, 1000)] == [2, 1, 0]
-    failed = drawn(two_of_three, "failed run")
+    failed = drawn(results, "failed run")
     assert failed[["seed", "status", "cost", "value"]].values.tolist() == [
         *([2, "crashed", 5, 0.6], [2, "crashed", 50, 0.01]),
     ]

@@ -32,20 +32,16 @@ def series(data, task, solver, cost, value, kind="median"):
 
 
 @pytest.fixture(scope="module")
-def results(realistic):
-    return load_results(realistic)
-
-
-@pytest.fixture(scope="module")
-def data(results):
-    return json.loads(explorer_json(results))
+def data(realistic_results):
+    return json.loads(explorer_json(realistic_results))
 
 
 @pytest.mark.parametrize(
     ("cost", "value"),
     [("evaluations", "test_error"), ("cpu_s", "suboptimality"), ("n_iter", "n_support")],
 )
-def test_medians_and_ends_are_those_of_the_statistics(results, data, cost, value):
+def test_medians_and_ends_are_those_of_the_statistics(realistic_results, data, cost, value):
+    results = realistic_results
     expected = curves.along(
         results.runs, analysis.traces(results), cost, value, explorer.MOST_POINTS
     )
@@ -94,10 +90,10 @@ def test_dual_values_give_certified_gaps_and_epochs_fractions_of_maintenance(mak
 
 
 def test_a_large_study_has_fewer_points_and_one_without_any_no_section(
-    make, results, results_of, data, monkeypatch
+    make, realistic, results_of, data, monkeypatch
 ):
     monkeypatch.setattr(explorer, "MOST_NUMBERS", 0)
-    thinned = explorer_data(load_results(results.folder))
+    thinned = explorer_data(load_results(realistic))
     asked = ("adult", "SBP", "evaluations", "suboptimality")
     few, many = series(thinned, *asked), series(data, *asked)
     assert len(few["x"]) <= explorer.FEWEST_POINTS < len(many["x"])
@@ -153,7 +149,9 @@ def labels(tab, axis):
 
 
 @pytest.mark.slow
-def test_selects_change_the_figure_and_it_shows_the_medians(visit, realistic, realistic_page):
+def test_selects_change_the_figure_and_it_shows_the_medians(
+    visit, realistic_results, realistic_page
+):
     tab = visit(realistic_page)
     assert drawn(tab)[0] == "digits: test error against kernel evaluations"
     assert "reference optimum" in figure(tab).inner_html()
@@ -163,7 +161,7 @@ def test_selects_change_the_figure_and_it_shows_the_medians(visit, realistic, re
     title, *ends = drawn(tab)
     assert title == tab.locator(".explorer figcaption").inner_text()
     assert title == "adult: relative suboptimality against CPU seconds"
-    results = load_results(realistic)
+    results = realistic_results
     expected = curves.along(results.runs, analysis.traces(results), "cpu_s", "suboptimality")
     expected = expected[expected["drawn"] == "median"]
     last = expected[expected["task"] == "adult"].groupby("solver", sort=False).last()

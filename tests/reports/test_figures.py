@@ -18,7 +18,6 @@ from marginbench.reports.drawing.figures import Axis, draw_lines, set_log_axis
 from marginbench.reports.exports.making import views_of
 from marginbench.reports.frames import of_task
 from marginbench.reports.page import csv_link, render, results_argument
-from marginbench.reports.results import load_results
 from marginbench.reports.views.svm import PANELS, draw_traces, final_figures, trace_curves
 
 EVALS = ("evaluations", "test_error")
@@ -41,10 +40,9 @@ def draw(results_of):
     return lambda *records, panel=EVALS: panel_of(results_of(records), panel, REFERENCE, "a")
 
 
-def test_panels_are_xml_with_a_description_share_a_page_and_label_the_reference(realistic):
-    results = load_results(realistic)
+def test_panels_are_xml_with_a_description_share_a_page_and_label_the_reference(realistic_results):
     for panel in PANELS:
-        svg = panel_of(results, panel, REFERENCE, "digits")
+        svg = panel_of(realistic_results, panel, REFERENCE, "digits")
         root = ElementTree.fromstring(svg)
         assert root.get("role") == "img"
         title, desc = root.find("title"), root.find("desc")

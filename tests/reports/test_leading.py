@@ -178,25 +178,14 @@ def figures_of(row):
     return [panel.drawing.on(PAGE) for panel in row[2] if panel.drawing]
 
 
-@pytest.fixture(scope="module")
-def two_tasks(make, results_of):
-    """Tasks of 10 and 100 points with the same costs in units of n²."""
+def test_all_figures_of_a_row_have_the_same_axes_in_units_of_the_kernel_matrix(make, results_of):
+    # Tasks of 10 and 100 points with the same costs in units of n².
     sides = {"small": (10, [0.4, 0.2], 101.0), "large": (100, [0.4, 0.01], 100.01)}
-    return results_of(
-        [
-            make.finished(
-                task, solver, seed, n_train=n,
-                trace=make.trace([n * n, 3 * n * n], errors, [150.0, last], seconds=[1.0, 2.0]),
-            )
-            for task, (n, errors, last) in sides.items()
-            for solver in ("SMO", "SBP")
-            for seed in range(2)
-        ]
-    )  # fmt: skip
-
-
-def test_all_figures_of_a_row_have_the_same_axes_in_units_of_the_kernel_matrix(two_tasks):
-    rows = rows_of(two_tasks)
+    records = []
+    for task, (n, errors, last) in sides.items():
+        trace = make.trace([n * n, 3 * n * n], errors, [150.0, last], seconds=[1.0, 2.0])
+        records += [make.finished(task, name, 0, trace, n_train=n) for name in ("SMO", "SBP")]
+    rows = rows_of(results_of(records))
     for row in rows:
         one, other = (figure.axes[0] for figure in figures_of(row))
         assert (one.get_xlim(), one.get_ylim()) == (other.get_xlim(), other.get_ylim())

@@ -77,8 +77,8 @@ def test_what_is_said_of_all_tasks_names_who_is_not_shown_denominators_and_limit
         assert re.search(said, words[name]), said
 
 
-def test_page_and_terminal_show_the_same_cells(realistic, realistic_page, make):
-    results, out, page = load_results(realistic), io.StringIO(), make.page(realistic_page)
+def test_page_and_terminal_show_the_same_cells(realistic_results, realistic_page, make):
+    results, out, page = realistic_results, io.StringIO(), make.page(realistic_page)
     Console(file=out, width=200).print(summary(results))
     shown = {name: each for name, each in analysis.shown(results).items() if each.short}
     assert {"test_error", "evaluations", "evals_to_error", "cpu_s"} <= set(shown)
