@@ -9,7 +9,7 @@ import pytest
 
 import marginbench
 from marginbench import export
-from marginbench.reports import analysis
+from marginbench.reports import analysis, formatting
 from marginbench.reports.command import write_report
 from marginbench.reports.results import load_results
 from marginbench.reports.statistics import summary as outcomes
@@ -127,8 +127,8 @@ def test_a_run_is_at_a_target_from_where_it_stays_there(make, results_of):
             *_, cost, first = cases[row["task"]]
             found = (row["median"] / unit, row["first"] / unit)
             assert found == pytest.approx((cost, first)), row["task"]
-            note = measure_cell(row, measure).note
-            assert note.startswith("first at") == (first < cost), row["task"]
+            note = f"first at {formatting.say(measure, row['first'])}" if first < cost else ""
+            assert measure_cell(row, measure).note == note, row["task"]
         assert without["absent"] == "no target"
 
 
