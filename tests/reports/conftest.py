@@ -1,6 +1,5 @@
 """Results folders for the tests, written through the record store as a run would."""
 
-import dataclasses
 import functools
 import hashlib
 import json
@@ -34,6 +33,12 @@ ENVIRONMENT = json.dumps(
         "libraries": {"numpy": "2.1.0", "numba": "0.60.0"},
     }
 )  # fmt: skip
+
+
+#: Of runs of a task without a reference optimum.
+NO_REFERENCE = dict.fromkeys(
+    ("reference_primal", "reference_gap", "reference_test_error", "suboptimality")
+) | {"reference_hash": ""}
 
 
 def make_record(task, solver, seed, kind=Record, **fields):
@@ -79,14 +84,10 @@ def make_trace(costs, errors, primals=None, seconds=None):
 
 def finished(task, solver, seed, trace, **fields):
     """A record whose final scores are those of its last checkpoint."""
-    both = _names_in(Record) & _names_in(Checkpoint)
+    both = Record.__dataclass_fields__.keys() & Checkpoint.__dataclass_fields__.keys()
     final = {name: getattr(trace[-1], name) for name in both}
     final["suboptimality"] = (trace[-1].primal - 100.0) / 100.0
     return make_record(task, solver, seed, trace=trace, **(final | fields))
-
-
-def _names_in(kind):
-    return {field.name for field in dataclasses.fields(kind)}
 
 
 def describe_task(label, **fields):
@@ -155,11 +156,8 @@ class Page(HTMLParser):
         if tag not in self._VOID:
             self.open.append(tag)
 
-    def handle_startendtag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-
     def handle_endtag(self, tag):
-        assert self.open.pop() == tag
+        assert tag in self._VOID or self.open.pop() == tag
 
     def handle_data(self, data):
         if self.open[-1:] not in (["style"], ["script"]):
@@ -226,6 +224,7 @@ def compiled_once():
 def make():
     """The builders above, for tests."""
     return SimpleNamespace(
+        no_reference=NO_REFERENCE,
         record=make_record,
         counters=make_counters,
         trace=make_trace,
@@ -244,17 +243,20 @@ def make():
 
 
 def write_folder(folder, records, tasks=None, solvers=None, missing=(), **study):
-    """Write a results folder from records and descriptions, plain ones where there are none.
+    """Write a results folder from records and descriptions.
 
-    Every record is planned; ``missing`` lists further planned runs without a record.
+    Tasks and solvers are described by a list, or plainly but for the fields of some by label; a
+    solver whose checkpoints count nothing is not instrumented. Every record is planned; ``missing``
+    lists further planned runs without a record.
     """
     svm = records[0].kind == "svm"
-    if tasks is None:
-        describe = describe_task if svm else describe_cell
-        tasks = map(describe, dict.fromkeys(record.task for record in records))
-    if solvers is None:
-        describe = describe_solver if svm else describe_method
-        solvers = map(describe, dict.fromkeys(record.solver for record in records))
+    of_tasks = {record.task: {"dataset": record.dataset} if svm else {} for record in records}
+    of_solvers = {record.solver: {} for record in records}
+    for record in records:
+        if svm and record.trace and record.trace[0].counters is None:
+            of_solvers[record.solver] = {"instrumented": False}
+    tasks = _listed(tasks, describe_task if svm else describe_cell, of_tasks)
+    solvers = _listed(solvers, describe_solver if svm else describe_method, of_solvers)
     planned = [*records, *(make_record(*run) for run in missing)]
     folder.mkdir(parents=True, exist_ok=True)
     with closing(Journal(folder)) as journal:
@@ -266,11 +268,19 @@ def write_folder(folder, records, tasks=None, solvers=None, missing=(), **study)
         "name": "example", "title": "An example", "description": "Two solvers on one task.",
         "seeds": sorted({record.seed for record in planned}), "jobs": 1, "threads": 1,
         "budget": {"timeout": 60.0, "memory": 4096.0, "checkpoint_factor": 1.19},
-        "command": "marginbench run example", "tasks": list(tasks), "solvers": list(solvers),
+        "command": "marginbench run example", "tasks": tasks, "solvers": solvers,
         "planned": [{name: getattr(record, name) for name in names} for record in planned],
     }  # fmt: skip
     write_description(folder, described | study)
     return folder
+
+
+def _listed(given, describe, plain):
+    if isinstance(given, list):
+        return given
+    return [
+        describe(label, **fields | (given or {}).get(label, {})) for label, fields in plain.items()
+    ]
 
 
 def rewrite(folder, change):
@@ -295,8 +305,9 @@ def results_of(write_results):
     return lambda *given, **study: load_results(write_results(*given, **study))
 
 
-def _simulated(rng, n_test, final, speed, per_second, slow):
-    """A plausible run: the error falls to its final value, the objective to the optimum."""
+def _simulated(rng, n_test, floor, speed, per_second, slow):
+    """A plausible run: the error falls to, or near, a floor, the objective to the optimum."""
+    final = floor * (1.35 if slow else 1.0)
     costs = np.geomspace(2e3 * rng.uniform(1, 1.4), 10 ** rng.uniform(6.4, 6.9), 48).astype(int)
     progress = np.log(costs / 1e3)
     error = (final + 0.45 * np.exp(-speed * progress)) * np.exp(rng.normal(0, 0.06, 48))
@@ -326,8 +337,7 @@ def realistic(tmp_path_factory):
         sizes = {"n_test": n_test, "n_train": 3 * n_test, "reference_test_error": floor}
         for solver, (speed, rate, slow) in paces.items():
             for seed in range(3):
-                final = floor * (1.35 if slow else 1.0)
-                trace = _simulated(rng, n_test, final, speed, rate, slow)
+                trace = _simulated(rng, n_test, floor, speed, rate, slow)
                 record = finished(task, solver, seed, trace, **sizes)
                 if solver == "Perceptron":
                     record.suboptimality = None
@@ -343,15 +353,18 @@ def realistic(tmp_path_factory):
                 seconds = [0.4 * float(rng.uniform(0.9, 1.1))]
                 trace = make_trace([None], [6 / 540], [100.002], seconds)
                 records.append(finished(task, "LIBSVM", seed, trace, **sizes))
-    solvers = [describe_solver(label) for label in paces]
-    solvers[-1]["scalarization"] = None
-    solvers.append(describe_solver("LIBSVM", instrumented=False))
     return write_folder(
         tmp_path_factory.mktemp("realistic"), records,
-        [describe_task("digits"), describe_task("adult", dataset="adult", C=1.0)], solvers,
+        {"adult": {"dataset": "adult", "C": 1.0}}, {"Perceptron": {"scalarization": None}},
         title="Kernel solvers on digits and adult",
         description="How fast five ways of training a kernel SVM reach the error of the optimum.",
     )  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def realistic_results(realistic):
+    """The realistic results as they are loaded."""
+    return load_results(realistic)
 
 
 @pytest.fixture(scope="session")

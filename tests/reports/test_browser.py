@@ -62,12 +62,10 @@ def long_named_page(make, write_results):
     """Every name has 120 characters and no space."""
     record = make.finished(LONG, LONG, 0, make.trace([10, 20], [0.4, 0.1]), dataset=LONG)
     failed = make.record(LONG, LONG, 1, status="failed", reason=LONG)
-    task = make.task(LONG, dataset=LONG, citation=LONG)
-    solver = make.solver(LONG, params={LONG: LONG})
     other = make.finished(LONG, "SMO", 0, make.trace([10, 20], [0.4, 0.2]))
-    solvers = [solver, make.solver("SMO")]
-    folder = write_results([record, failed, other], [task], solvers, title=LONG, description=LONG)
-    return report(folder, f"marginbench run {LONG}")
+    described = {LONG: {"citation": LONG}}, {LONG: {"params": {LONG: LONG}}}
+    records, titles = [record, failed, other], {"title": LONG, "description": LONG}
+    return report(write_results(records, *described, **titles), f"marginbench run {LONG}")
 
 
 @pytest.fixture(scope="module")
@@ -79,17 +77,19 @@ def many_solvers_page(make, write_results):
         make.finished("digits", f"S{n}", 0, make.trace([10, 10 ** (13 - n)], [0.4, 0.1]))
         for n in range(2, 10)
     ]
-    solvers = [make.solver(f"S{n}", instrumented=n != 1) for n in range(10)]
-    return report(write_results(records, solvers=solvers))
+    return report(write_results(records))
 
 
 def _names(table):
     return table.locator("tbody th:visible").all_inner_texts()
 
 
-def test_a_table_sorts_by_value_and_comes_back(visit, many_solvers_page):
+def test_a_table_sorts_by_value_comes_back_and_is_filtered_and_links_unfold(
+    visit, many_solvers_page
+):
     tab = visit(many_solvers_page)
-    table = tab.locator("table.results")
+    part = tab.locator("section[aria-labelledby=results-digits]")
+    table = part.locator("table.results")
     column = table.get_by_role("columnheader", name="Kernel evals").first
     button = column.get_by_role("button")
     as_it_was = _names(table)
@@ -105,12 +105,6 @@ def test_a_table_sorts_by_value_and_comes_back(visit, many_solvers_page):
     button.click()
     assert _names(table) == as_it_was
     assert column.get_attribute("aria-sort") is None
-
-
-def test_rows_are_filtered_and_links_unfold(visit, many_solvers_page):
-    tab = visit(many_solvers_page)
-    part = tab.locator("section[aria-labelledby=results-digits]")
-    table = part.locator("table.results")
     part.get_by_role("searchbox").fill("crash")
     assert _names(table) == ["S0"]
     assert part.get_by_role("status").inner_text() == "1 of 10 rows"

@@ -2,7 +2,6 @@
 
 import json
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -30,30 +29,16 @@ def drawn(results, kind, cost="evaluations", **options):
     return found[found["drawn"] == kind]
 
 
-@pytest.fixture(scope="module")
-def two_of_three(make, results_of):
-    """Two finished runs of different length and one that crashed on the way."""
-    crashed = make.trace([5, 50], [0.6, 0.01])
+def test_curves_are_medians_and_ranges_over_finished_runs_and_failed_ones_are_apart(
+    make, results_of
+):
     records = [
         make.finished("a", "SMO", 0, make.trace([10, 100, 1000], [0.4, 0.2, 0.1])),
-        make.finished("a", "SMO", 1, make.trace([20, 200], [0.5, 0.1])),
-        make.record("a", "SMO", 2, status="crashed", trace=crashed),
+        make.finished("a", "SMO", 1, make.trace([20, 200, 200], [0.5, 0.3, 0.1])),
+        make.record("a", "SMO", 2, status="crashed", trace=make.trace([5, 50], [0.6, 0.01])),
     ]
-    return results_of(records)
-
-
-def test_step_values_take_the_last_checkpoint_at_or_before_a_cost():
-    costs = np.array([1.0, 2.0, 2.0, 8.0, 3.0])
-    values = np.array([[0.9, 0.5, 0.4, 0.1, 0.3], [9.0, 5.0, 4.0, 1.0, 3.0]])
-    runs = curves.Steps("a", "SMO", np.arange(2), np.array([0, 4]), costs, values)
-    found = runs.at(np.array([0.5, 1.0, 1.9, 2.0, 7.9, 8.0, 99.0]))
-    first = [np.nan, 0.9, 0.9, 0.4, 0.4, 0.1, 0.1]
-    np.testing.assert_array_equal(found[0], [first, 10 * np.array(first)])
-    np.testing.assert_array_equal(found[1, 0], [np.nan, np.nan, np.nan, np.nan, 0.3, 0.3, 0.3])
-
-
-def test_curves_are_medians_and_ranges_over_finished_runs_and_failed_ones_are_apart(two_of_three):
-    curve = drawn(two_of_three, "median", n_points=400)
+    results = results_of(records)
+    curve = drawn(results, "median", n_points=400)
     assert curve["cost"].iloc[0] == 20  # where both runs have a checkpoint
     assert curve["cost"].iloc[-1] == 1000
     for cost, low, high in ((20, 0.4, 0.5), (150, 0.2, 0.5), (500, 0.1, 0.2), (1000, 0.1, 0.1)):
@@ -63,10 +48,10 @@ def test_curves_are_medians_and_ranges_over_finished_runs_and_failed_ones_are_ap
     assert set(curve["n_runs"]) == {2}
     assert set(curve["n_planned"]) == {3}
     assert [at(curve, cost, "n_running") for cost in (20, 500, 1000)] == [2, 1, 0]
-    failed = drawn(two_of_three, "failed run")
-    assert failed[["seed", "status"]].drop_duplicates().to_numpy().tolist() == [[2, "crashed"]]
-    assert failed["cost"].tolist() == [5, 50]
-    assert failed["value"].tolist() == [0.6, 0.01]
+    failed = drawn(results, "failed run")
+    assert failed[["seed", "status", "cost", "value"]].values.tolist() == [
+        *([2, "crashed", 5, 0.6], [2, "crashed", 50, 0.01]),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -88,8 +73,7 @@ def test_runs_with_one_checkpoint_become_a_point_not_a_curve(make, results_of):
         make.finished("a", "LIBSVM", seed, make.trace([None], [error], seconds=[second]))
         for seed, (error, second) in enumerate([(0.1, 3.0), (0.2, 1.0), (0.4, 2.0)])
     ]
-    solver = make.solver("LIBSVM", instrumented=False)
-    results = results_of(records, [make.task("a")], [solver])
+    results = results_of(records)
     found = drawn(results, "end", "wall_s")
     columns = ["cost", "cost_low", "cost_high", "median", "low", "high", "n_runs", "n_planned"]
     assert found[columns].values.tolist() == [[2.0, 1.0, 3.0, 0.2, 0.1, 0.4, 3, 3]]
@@ -199,26 +183,24 @@ def test_gaps_are_those_of_the_first_run_that_ended_and_nothing_else_of_these_na
 
 
 def test_slopes_are_powers_of_the_iteration():
-    slopes = gap_slopes(bundle_gaps(RUNS))
-    # The mixture ended before the slope is taken.
-    assert slopes["solver"].tolist() == ["planes"]
-    assert slopes["slope"].tolist() == [pytest.approx(-2.0)]
-    # Neither another start nor a gap of zero, which has no logarithm, changes it.
-    for other in (dict.fromkeys((1, 2, 3), (10.0, 1.0)), {320: (0.0, 0.0)}):
-        gaps = bundle_gaps(pd.DataFrame([run("planes", 0, steps({**FALLING, **other}))]))
-        assert gap_slopes(gaps)["slope"].tolist() == [pytest.approx(-2.0)]
-    svg = draw_bundle_gaps(gaps, solver_styles(["planes"]), "a").svg("p")
-    assert " at 160." in svg
-    assert gap_slopes(gaps.iloc[:0]).empty
+    # The mixture ended before the slope is taken. Neither another start nor a gap of zero, which
+    # has no logarithm, changes it.
+    noted = [steps(START | FALLING | dict.fromkeys((1, 2, 3), (10.0, 1.0)))]
+    noted.append(steps(FALLING | {320: (0.0, 0.0)}))
+    for runs in (RUNS, *(pd.DataFrame([run("planes", 0, each)]) for each in noted)):
+        (slope,) = gap_slopes(bundle_gaps(runs))[["solver", "slope"]].values.tolist()
+        assert slope == ["planes", pytest.approx(-2.0)]
+    assert gap_slopes(bundle_gaps(RUNS).iloc[:0]).empty
 
 
 def test_the_figure_of_gaps_says_what_it_shows_and_is_left_out_where_there_is_nothing():
     gaps, styles = bundle_gaps(RUNS), solver_styles(["planes", "mixture"])
     svg = draw_bundle_gaps(gaps, styles, "a").svg("p")
-    assert f"to {formatting.scientific(3 / 160**2)} at 160." in svg
-    assert "iteration t" in svg
-    assert "stroke-dasharray" in svg
+    for words in (f"to {formatting.scientific(3 / 160**2)} at 160.", "iteration t", "dasharray"):
+        assert words in svg
     same = gaps.assign(epsilon=gaps["gamma"])
     assert "stroke-dasharray" not in draw_bundle_gaps(same, styles, "a").svg("p")
-    assert draw_bundle_gaps(gaps, styles, "b") is None
-    assert draw_bundle_gaps(gaps.iloc[:0], {}, "a") is None
+    zero = bundle_gaps(pd.DataFrame([run("planes", 0, steps(FALLING | {320: (0.0, 0.0)}))]))
+    assert " at 160." in draw_bundle_gaps(zero, styles, "a").description
+    for nothing in (gaps.assign(task="b"), gaps.iloc[:0]):
+        assert draw_bundle_gaps(nothing, styles, "a") is None

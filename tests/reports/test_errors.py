@@ -9,22 +9,16 @@ from marginbench.reports import analysis
 from marginbench.reports.statistics.errors import SolverErrors, difference, error_interval
 
 
-def fourfold(both, only_first, only_second, neither):
-    """The mistakes of two solvers with these counts, one run each."""
-    first = np.repeat([True, True, False, False], (both, only_first, only_second, neither))
-    second = np.repeat([True, False, True, False], (both, only_first, only_second, neither))
-    return tuple(
-        SolverErrors(np.array([mask.mean()]), len(mask), mask[None]) for mask in (first, second)
-    )
-
-
 def test_intervals_of_paired_differences_are_those_published():
-    # Newcombe (1998), Table III, method 10: e, f, g, h of n.
+    # Newcombe (1998), Table III, method 10: e, f, g, h, the mistakes of both, the first, the second
+    # and neither.
     for counts, interval in (
         ((36, 12, 2, 0), (0.0569, 0.3404)),
         ((18, 12, 2, 18), (0.0562, 0.3290)),
     ):
-        found = difference(*fourfold(*counts))
+        masks = (np.repeat(each, counts) for each in ([1, 1, 0, 0], [1, 0, 1, 0]))
+        both = [SolverErrors(np.array([m.mean()]), len(m), m[None] > 0) for m in masks]
+        found = difference(*both)
         assert (found.low, found.high) == pytest.approx(interval, abs=1e-4)
 
 
@@ -61,38 +55,26 @@ def test_bold_are_all_who_cannot_be_told_from_the_best(make, results_of):
     assert errors.loc["Best", ["low", "high"]].tolist() == pytest.approx([exact.low, exact.high])
 
 
-def test_a_solver_with_some_of_the_folds_is_told_from_the_best(make, results_of):
+def test_folds_are_one_test_of_all_their_points_of_which_a_solver_may_have_some(make, results_of):
+    # Test points and mistakes of each fold; the sixth run tests points again.
+    folds = {
+        "Best": [(100, 1), (100, 3), (100, 4), (100, 5), (60, 9), (100, 1)],
+        "Half": [(100, 40), (100, 40)],
+        "Close": [(100, 4), (100, 4)],
+    }
     records = [
         make.finished(
-            "a", solver, seed, make.trace([10], [wrong / 100]),
-            mistakes=packed(np.arange(100) < wrong), n_test=100, fingerprint=str(seed) * 64,
+            "a", solver, seed, make.trace([10], [wrong / n]),
+            mistakes=packed(np.arange(n) < wrong), n_test=n, fingerprint=str(seed) * 64,
         )
-        for solver, wrong, folds in (("Best", 3, 5), ("Half", 40, 2), ("Close", 4, 2))
-        for seed in range(folds)
+        for solver, runs in folds.items()
+        for seed, (n, wrong) in enumerate(runs)
     ]  # fmt: skip
-    names = ("Best", "Half", "Close")
-    results = results_of(records, [make.task("a", folds=5)], [make.solver(name) for name in names])
-    best = analysis.errors(results).set_index("solver")["best"]
-    assert best.to_dict() == {"Best": True, "Half": False, "Close": True}
-
-
-def test_folds_are_one_test_of_all_their_points(make, results_of):
-    rng = np.random.default_rng(5)
-    masks = [rng.random(n) < 0.2 for n in (40, 40, 39)]
-    records = [
-        make.finished(
-            "a", "One", seed, make.trace([10], [mask.mean()]), mistakes=packed(mask),
-            n_test=len(mask), fingerprint=str(seed) * 64,
-        )
-        for seed, mask in enumerate([*masks, masks[0]])
-    ]  # fmt: skip
-    results = results_of(records, [make.task("a", folds=3)], [make.solver("One")])
-    found = analysis.errors(results).set_index("solver").loc["One"]
-    whole = np.concatenate(masks)
-    exact = binomtest(int(whole.sum()), 119).proportion_ci(0.95, method="wilson")
-    expected = (whole.mean(), exact.low, exact.high)
-    assert found[["value", "low", "high"]].tolist() == pytest.approx(expected)
-    # The fourth run tests points again that have been tested.
-    row = analysis.table(results).set_index("measure").loc["test_error"]
-    rates = [mask.mean() for mask in masks]
-    assert (row["n"], row["median"]) == (3, pytest.approx(np.median(rates)))
+    results = results_of(records, {"a": {"folds": 5}})
+    errors = analysis.errors(results).set_index("solver")
+    assert errors["best"].to_dict() == {"Best": True, "Half": False, "Close": True}
+    exact = binomtest(22, 460).proportion_ci(0.95, method="wilson")
+    expected = (22 / 460, exact.low, exact.high)
+    assert errors.loc["Best", ["value", "low", "high"]].tolist() == pytest.approx(expected)
+    row = analysis.table(results).set_index(["measure", "solver"]).loc[("test_error", "Best")]
+    assert (row["n"], row["median"]) == (5, 0.04)

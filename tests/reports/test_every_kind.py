@@ -1,11 +1,8 @@
 """What holds for every kind of study: nothing is lost, and page and terminal say the same."""
 
-import contextlib
 import functools
-import io
 import json
 import re
-from types import SimpleNamespace
 
 import pytest
 
@@ -31,9 +28,7 @@ def plain(record, write_results):
     return report(write_results([record(0), record(1)], command="marginbench run example --jobs 1"))
 
 
-@pytest.fixture(scope="module")
-def troubled(record, make, write_results):
-    """Runs of all that can go wrong: their folder, what the page says, and what is printed."""
+def test_all_that_went_wrong_is_told_everywhere(record, make, write_results, capsys):
     lost = record(5)
     records = [
         record(0, jobs=2),
@@ -45,30 +40,25 @@ def troubled(record, make, write_results):
     ]
     folder = write_results(records)
     make.rewrite(folder, lambda record: None if record == lost else record)
-    (path,) = Journal(folder).segments()
-    path.write_bytes(path.read_bytes()[:-100])
-    with contextlib.redirect_stdout(io.StringIO()) as out:
-        text = make.page(write_report(folder, "c")).text
-    printed = " ".join(out.getvalue().split())
-    return SimpleNamespace(folder=folder, text=text, printed=printed, journal=path)
-
-
-def test_all_that_went_wrong_is_told_everywhere(troubled):
-    runs = load_results(troubled.folder).runs
+    (journal,) = Journal(folder).segments()
+    journal.write_bytes(journal.read_bytes()[:-100])
+    runs = load_results(folder).runs
     assert runs["status"].tolist() == [
         *("converged", "converged", "crashed", "skipped", "damaged", "missing")
     ]
     assert runs[["wall_s", "test_error"]][4:].isna().all(axis=None)
-    for shown in (troubled.text, troubled.printed.replace("- ", "-")):
-        assert re.search(rf"{troubled.journal.name}: line 5 \(byte [0-9]+\) is damaged", shown)
+    text = make.page(write_report(folder, "c")).text
+    printed = " ".join(capsys.readouterr().out.split())
+    for shown in (text, printed.replace("- ", "-")):
+        assert re.search(rf"{journal.name}: line 5 \(byte [0-9]+\) is damaged", shown)
         assert "no record in the journal" in shown
-        assert str(troubled.folder) not in shown
+        assert str(folder) not in shown
         assert "2 runs took place at a time and shared the machine" in shown
         assert "The records come from 2 different environments (2 and 1 runs)" in shown
         assert (shown.count("signal 11"), shown.count("needs nu")) == (1, 1)
-    assert "Read with care" in troubled.text
-    assert "crashed: t, A, 1 run" in troubled.printed
-    assert "1 of 6" in troubled.text
+    assert "Read with care" in text
+    assert "crashed: t, A, 1 run" in printed
+    assert "1 of 6" in text
 
 
 def test_a_record_of_another_kind_is_damaged(record, make, write_results):

@@ -32,20 +32,16 @@ def series(data, task, solver, cost, value, kind="median"):
 
 
 @pytest.fixture(scope="module")
-def results(realistic):
-    return load_results(realistic)
-
-
-@pytest.fixture(scope="module")
-def data(results):
-    return json.loads(explorer_json(results))
+def data(realistic_results):
+    return json.loads(explorer_json(realistic_results))
 
 
 @pytest.mark.parametrize(
     ("cost", "value"),
     [("evaluations", "test_error"), ("cpu_s", "suboptimality"), ("n_iter", "n_support")],
 )
-def test_medians_and_ends_are_those_of_the_statistics(results, data, cost, value):
+def test_medians_and_ends_are_those_of_the_statistics(realistic_results, data, cost, value):
+    results = realistic_results
     expected = curves.along(
         results.runs, analysis.traces(results), cost, value, explorer.MOST_POINTS
     )
@@ -86,8 +82,7 @@ def test_dual_values_give_certified_gaps_and_epochs_fractions_of_maintenance(mak
     ]
     records = [make.finished("a", name, 0, trace) for name in ("SMO", "SBP")]
     records[0] = replace(records[0], epochs=json.dumps(noted))
-    solvers = [make.solver("SMO"), make.solver("SBP", scalarization=None)]
-    data = explorer_data(results_of(records, [make.task("a")], solvers))
+    data = explorer_data(results_of(records, solvers={"SBP": {"scalarization": None}}))
     assert series(data, "a", "SMO", "evaluations", "certified_gap")["y"] == [0.75, 0.2]
     assert series(data, "a", "SBP", "evaluations", "certified_gap") is None
     found = series(data, "a", "SMO", "evaluations", "maintenance_fraction")
@@ -95,10 +90,10 @@ def test_dual_values_give_certified_gaps_and_epochs_fractions_of_maintenance(mak
 
 
 def test_a_large_study_has_fewer_points_and_one_without_any_no_section(
-    make, results, results_of, data, monkeypatch
+    make, realistic, results_of, data, monkeypatch
 ):
     monkeypatch.setattr(explorer, "MOST_NUMBERS", 0)
-    thinned = explorer_data(load_results(results.folder))
+    thinned = explorer_data(load_results(realistic))
     asked = ("adult", "SBP", "evaluations", "suboptimality")
     few, many = series(thinned, *asked), series(data, *asked)
     assert len(few["x"]) <= explorer.FEWEST_POINTS < len(many["x"])
@@ -154,7 +149,9 @@ def labels(tab, axis):
 
 
 @pytest.mark.slow
-def test_selects_change_the_figure_and_it_shows_the_medians(visit, realistic, realistic_page):
+def test_selects_change_the_figure_and_it_shows_the_medians(
+    visit, realistic_results, realistic_page
+):
     tab = visit(realistic_page)
     assert drawn(tab)[0] == "digits: test error against kernel evaluations"
     assert "reference optimum" in figure(tab).inner_html()
@@ -164,7 +161,7 @@ def test_selects_change_the_figure_and_it_shows_the_medians(visit, realistic, re
     title, *ends = drawn(tab)
     assert title == tab.locator(".explorer figcaption").inner_text()
     assert title == "adult: relative suboptimality against CPU seconds"
-    results = load_results(realistic)
+    results = realistic_results
     expected = curves.along(results.runs, analysis.traces(results), "cpu_s", "suboptimality")
     expected = expected[expected["drawn"] == "median"]
     last = expected[expected["task"] == "adult"].groupby("solver", sort=False).last()
@@ -255,11 +252,9 @@ def test_without_a_script_it_is_hidden_and_on_paper_it_is_a_figure(visit, realis
 
 @pytest.mark.slow
 def test_zero_is_at_the_lower_edge_and_failed_runs_are_crosses(visit, make, write_results):
-    none = {"reference_primal": None, "reference_gap": None, "reference_test_error": None}
     trace = make.trace([0, 100, 1000], [0.4, 0.2, 0.0])
-    record = make.record("a", "SMO", 0, status="crashed", trace=trace, **none)
-    task = make.task("a") | {"reference": False}
-    tab = visit(report(write_results([record], [task], [make.solver("SMO")])))
+    record = make.record("a", "SMO", 0, status="crashed", trace=trace, **make.no_reference)
+    tab = visit(report(write_results([record], {"a": {"reference": False}})))
     (end,) = drawn(tab)[1:]
     assert end == "SMO: 0.00% at 1.00k kernel evaluations; crashed"
     assert "zero at the lower edge" in figure(tab).inner_html()

@@ -18,7 +18,6 @@ from marginbench.reports.drawing.figures import Axis, draw_lines, set_log_axis
 from marginbench.reports.exports.making import views_of
 from marginbench.reports.frames import of_task
 from marginbench.reports.page import csv_link, render, results_argument
-from marginbench.reports.results import load_results
 from marginbench.reports.views.svm import PANELS, draw_traces, final_figures, trace_curves
 
 EVALS = ("evaluations", "test_error")
@@ -37,20 +36,13 @@ def panel_of(results, panel, reference, task):
 
 
 @pytest.fixture
-def draw(make, results_of):
-    def drawn(*records, panel=EVALS, reference=REFERENCE, **solver):
-        labels = list(dict.fromkeys(record.solver for record in records))
-        described = [make.solver(label, **solver) for label in labels]
-        results = results_of(records, [make.task("a")], described)
-        return panel_of(results, panel, reference, "a")
-
-    return drawn
+def draw(results_of):
+    return lambda *records, panel=EVALS: panel_of(results_of(records), panel, REFERENCE, "a")
 
 
-def test_panels_are_xml_with_a_description_share_a_page_and_label_the_reference(realistic):
-    results = load_results(realistic)
+def test_panels_are_xml_with_a_description_share_a_page_and_label_the_reference(realistic_results):
     for panel in PANELS:
-        svg = panel_of(results, panel, REFERENCE, "digits")
+        svg = panel_of(realistic_results, panel, REFERENCE, "digits")
         root = ElementTree.fromstring(svg)
         assert root.get("role") == "img"
         title, desc = root.find("title"), root.find("desc")
@@ -115,8 +107,8 @@ def test_failed_runs_are_drawn_but_not_values_that_are_unknown_or_infinite(draw,
     lone = make.record("a", "SBP", 0, status="diverged", trace=make.trace([10], [0.4], [np.inf]))
     assert draw(lone, panel=("evaluations", "suboptimality")) is None
     blind = make.finished("a", "LIBSVM", 0, make.trace([None], [0.1]))
-    assert draw(blind, instrumented=False) is None
-    assert draw(blind, panel=("wall_s", "test_error"), instrumented=False) is not None
+    assert draw(blind) is None
+    assert draw(blind, panel=("wall_s", "test_error")) is not None
 
 
 def test_ends_of_runs_are_drawn_where_there_are_ten(make, results_of):

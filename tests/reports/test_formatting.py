@@ -36,20 +36,14 @@ def test_spread_writes_a_shared_unit_once():
         assert formatting.spread(low, high) == text
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "ticks"),
-    [
+def test_ticks_are_few_and_round_stay_within_a_narrow_range_and_have_short_labels():
+    for low, high, ticks in (
         (2e3, 3e7, [1e4, 1e5, 1e6, 1e7]),
         (1e-8, 1e3, [1e-8, 1e-6, 1e-4, 1e-2, 1, 1e2]),
         (0.009, 0.4, [0.01, 0.03, 0.1, 0.3]),
         (0.14, 0.6, [0.15, 0.2, 0.3, 0.4, 0.5, 0.6]),
-    ],
-)
-def test_log_ticks_are_few_and_round(low, high, ticks):
-    assert log_ticks(low, high) == pytest.approx(ticks)
-
-
-def test_ticks_of_a_narrow_range_stay_within_it_one_value_has_room_and_labels_are_short():
+    ):
+        assert log_ticks(low, high) == pytest.approx(ticks)
     ticks = log_ticks(0.1502, 0.1561)
     assert 3 <= len(ticks) <= 7
     assert all(0.1502 <= tick <= 0.1561 for tick in ticks)

@@ -15,21 +15,19 @@ def environment(**changes):
 
 @pytest.fixture
 def cautions(make, results_of):
-    def find(*fields, primals=(101.0, 100.0), more=()):
-        records = [
-            make.finished("a", "SMO", seed, make.trace([1, 2], [0.2, 0.1], primals), **changes)
-            for seed, changes in enumerate(fields)
-        ]
-        return results_of([*records, *more])
+    def find(*fields, primals=(101.0, 100.0)):
+        trace = make.trace([1, 2], [0.2, 0.1], primals)
+        return results_of(
+            [make.finished("a", "SMO", seed, trace, **each) for seed, each in enumerate(fields)]
+        )
 
     return find
 
 
-def test_like_records_give_no_caution_and_skipped_ones_none(make, cautions):
+def test_like_records_give_no_caution_and_skipped_ones_none(cautions):
     base = {"environment": environment(), "jobs": 1}
-    skipped = make.record("a", "SMO", 2, status="skipped", environment="{}", jobs=2)
     same_code = [base | {"version": "a" * 10 + commit} for commit in ("", " git:1234567890")]
-    found = cautions(*same_code, more=[skipped])
+    found = cautions(*same_code, {"status": "skipped", "environment": "{}", "jobs": 2})
     assert analysis.cautions(found) == []
     assert analysis.environments(found)["n"].tolist() == [2]
     assert integrity.machine(analysis.environments(found)) == "CPU, 4 cores"

@@ -12,34 +12,33 @@ from marginbench.reports.measures import ERROR_TARGET, OBJECTIVE_TARGET
 from marginbench.reports.statistics import targets
 from marginbench.reports.views.findings import findings, overview_section, targets_section
 
-SOLVERS = ("Fast", "Slow", "Flaky", "Other", "Peer")
+
+def reached(make, task, solver, cost, seed=0):
+    """A run that comes within 1 % of the optimum at its second checkpoint, at a cost."""
+    trace = make.trace([10, cost], [0.3] * 2, [200.0, 100.5])
+    return make.finished(task, solver, seed, trace)
 
 
 @pytest.fixture(scope="module")
 def results(make, results_of):
     """On "a" Fast is first, 4 times ahead; on "b" Fast and Slow overlap; Flaky once failed."""
 
-    def run(task, solver, seed, costs, primals, **fields):
-        return make.finished(task, solver, seed, make.trace(costs, [0.3] * 3, primals), **fields)
+    def run(task, solver, seed, costs, **fields):
+        trace = make.trace(costs, [0.3] * 3, [200.0, 101.0, 100.5])
+        return make.finished(task, solver, seed, trace, **fields)
 
-    near = [200.0, 101.0, 100.5]
     records = [
-        *(run("a", "Fast", s, [10, 100 + s, 1000], near) for s in range(3)),
-        *(run("a", "Slow", s, [10, 404 + s, 5000], near) for s in range(3)),
-        run("b", "Fast", 0, [10, 100, 1000], near),
-        run("b", "Fast", 1, [10, 300, 1000], near),
-        run("b", "Slow", 0, [10, 200, 1000], near),
-        run("b", "Slow", 1, [10, 400, 1000], near),
-        run("a", "Flaky", 0, [1, 2, 3], near),
+        *(run("a", "Fast", seed, [10, 100 + seed, 1000]) for seed in range(3)),
+        *(run("a", "Slow", seed, [10, 404 + seed, 5000]) for seed in range(3)),
+        *(run("b", "Fast", seed, [10, cost, 1000]) for seed, cost in enumerate((100, 300))),
+        *(run("b", "Slow", seed, [10, cost, 1000]) for seed, cost in enumerate((200, 400))),
+        run("a", "Flaky", 0, [1, 2, 3]),
         make.record("a", "Flaky", 1, status="crashed"),
-        run("a", "Other", 0, [1, 2, 3], near, suboptimality=None),
+        run("a", "Other", 0, [1, 2, 3], suboptimality=None),
         make.finished("a", "Peer", 0, make.trace([None], [0.3], [100.5], [2.0])),
         make.record("b", "Peer", 0, status="skipped", reason="no"),
     ]
-    solvers = [make.solver(name) for name in SOLVERS[:3]]
-    solvers += [make.solver("Other", scalarization=None)]
-    solvers += [make.solver("Peer", instrumented=False)]
-    return results_of(records, solvers=solvers)
+    return results_of(records, solvers={"Other": {"scalarization": None}})
 
 
 def test_costs_are_compared_with_the_best_complete_solver(results):
@@ -82,32 +81,25 @@ def test_the_sentences_say_what_the_matrix_shows(results):
 
 
 def test_a_solver_with_a_failed_run_may_get_there_though_it_does_not_compete(make, results_of):
-    def first(*names):
-        """What is said where these solvers get there, of which Flaky failed once."""
-        records = [make.record("a", "Flaky", 3, status="crashed")]
-        for name, n in (("Fast", 1), ("Never", 1), ("Flaky", 3)):
-            last = 100.5 if name in names else 150.0
-            trace = make.trace([10, 100], [0.3] * 2, [200.0, last])
-            records += [make.finished("a", name, seed, trace) for seed in range(n)]
-        return findings(results_of(records))[0].sentence
-
-    assert "(no other competitor gets there)" in first("Fast", "Flaky")
-    assert "no competitor gets there on 1 of 1 task" in first("Flaky")
+    failed = make.record("a", "Flaky", 3, status="crashed")
+    flaky = [reached(make, "a", "Flaky", 100, seed) for seed in range(3)]
+    trace = make.trace([10, 100], [0.3] * 2, [200.0, 150.0])
+    never = [make.finished("a", name, 0, trace) for name in ("Never", "Neither")]
+    fast = reached(make, "a", "Fast", 100)
+    for records, words in (
+        ([fast, never[0], *flaky, failed], "(no other competitor gets there)"),
+        ([*never, *flaky, failed], "no competitor gets there on 1 of 1 task"),
+    ):
+        assert words in findings(results_of(records))[0].sentence
     # One without a competitor is not first.
-    near = make.trace([10, 100], [0.3] * 2, [200.0, 100.5])
-    records = [make.finished("a", name, 0, near) for name in ("Whole", "Flaky")]
-    records.append(make.record("a", "Flaky", 1, status="crashed"))
-    assert not any("first" in finding.sentence for finding in findings(results_of(records)))
-    assert not list(targets_section(results_of(records[:1])))
+    said = findings(results_of([fast, *flaky, failed]))
+    assert not any("first" in finding.sentence for finding in said)
+    assert not list(targets_section(results_of([fast])))
 
 
 def test_what_costs_nothing_is_first(make, results_of):
-    near = [100.5, 100.5]
-    records = [
-        make.finished("a", "Free", 0, make.trace([0, 0], [0.3] * 2, near)),
-        make.finished("a", "Dear", 0, make.trace([10, 50], [0.3] * 2, [200.0, 100.5])),
-    ]
-    results = results_of(records)
+    free = make.finished("a", "Free", 0, make.trace([0, 0], [0.3] * 2, [100.5] * 2))
+    results = results_of([free, reached(make, "a", "Dear", 50)])
     table = analysis.target_costs(results, OBJECTIVE_TARGET, "evaluations").set_index("solver")
     assert table["first"].to_dict() == {"Free": True, "Dear": False}
     assert table.loc["Free", "ratio"] == 1.0
@@ -116,8 +108,7 @@ def test_what_costs_nothing_is_first(make, results_of):
 
 
 def test_runs_that_did_not_take_place_are_in_no_median_and_have_not_failed(make, results_of):
-    near = make.trace([10, 50], [0.3] * 2, [200.0, 100.5])
-    records = [make.finished("a", name, 0, near) for name in ("One", "Two")]
+    records = [reached(make, "a", name, 50) for name in ("One", "Two")]
     records += [make.record("a", "One", seed, status="missing") for seed in (1, 2)]
     results = results_of(records, missing=[("a", "Two", seed) for seed in range(1, 4)])
     counts = analysis.counts(results).set_index("solver")
@@ -152,34 +143,30 @@ def test_who_leads_is_decided_by_the_state_at_the_budget(make, results_of):
 def test_the_matrix_marks_the_first_shades_the_others_and_has_many_tasks_as_rows(
     results, make, results_of
 ):
-    (section,) = targets_section(results)
-    choice = section.data["matrices"][0]
-    fast, slow, flaky = (row[1] for row in choice.rows[:3])
+    def matrix(results):
+        (section,) = targets_section(results)
+        return section.data["matrices"][0]
+
+    fast, slow, flaky = (row[1] for row in matrix(results).rows[:3])
     assert (fast.value, fast.best, fast.shade, fast.note) == ("1.00", True, 0, "1 is 101")
     assert (slow.value, slow.best, slow.shade, slow.note) == ("4.01", False, 3, "")
     assert (flaky.value, flaky.note) == ("never", "1 of 2 failed")
-    records = [
-        make.finished(f"t{place}", name, 0, make.trace([10, cost], [0.3] * 2, [200.0, 100.5]))
-        for place in range(9)
-        for name, cost in (("Fast", 100), ("Slow", 300))
-    ]
-    (section,) = targets_section(results_of(records))
-    choice = section.data["matrices"][0]
-    assert [heading.title for heading in choice.headings] == ["Task", "Fast", "Slow"]
-    assert [row[0].value for row in choice.rows] == [f"t{place}" for place in range(9)]
-    cells = {(row[1].note, row[1].value, row[2].value) for row in choice.rows}
-    assert cells == {("1 is 100", "1.00", "3.00")}
+    costs = {"Fast": 100, "Slow": 300}
+    many = results_of(
+        [reached(make, f"t{n}", name, costs[name]) for n in range(9) for name in costs]
+    )
+    assert [heading.title for heading in matrix(many).headings] == ["Task", "Fast", "Slow"]
+    for place, (task, *cells) in enumerate(matrix(many).rows):
+        assert (task.value, cells[0].note) == (f"t{place}", "1 is 100")
+        assert [cell.value for cell in cells] == ["1.00", "3.00"]
+    (section,) = targets_section(many)
     assert section.data["budgets"].headings[0].title == "Task"
-    records = [
+    at_once = [
         make.finished("a", name, 0, make.trace([cost, 900], [0.3] * 2, [100.5, 100.4]))
-        for name, cost in (("Fast", 100), ("Slow", 300))
+        for name, cost in costs.items()
     ]
-    (section,) = targets_section(results_of(records))
-    cells = [row[1] for row in section.data["matrices"][0].rows]
-    assert [cell.note for cell in cells] == [
-        "1 is \N{LESS-THAN OR EQUAL TO}\u202f100",
-        "both costs are bounds",
-    ]
+    notes = [row[1].note for row in matrix(results_of(at_once)).rows]
+    assert notes == ["1 is \N{LESS-THAN OR EQUAL TO}\u202f100", "both costs are bounds"]
 
 
 def rows_of(results):
@@ -191,25 +178,14 @@ def figures_of(row):
     return [panel.drawing.on(PAGE) for panel in row[2] if panel.drawing]
 
 
-@pytest.fixture(scope="module")
-def two_tasks(make, results_of):
-    """Tasks of 10 and 100 points with the same costs in units of n²."""
+def test_all_figures_of_a_row_have_the_same_axes_in_units_of_the_kernel_matrix(make, results_of):
+    # Tasks of 10 and 100 points with the same costs in units of n².
     sides = {"small": (10, [0.4, 0.2], 101.0), "large": (100, [0.4, 0.01], 100.01)}
-    return results_of(
-        [
-            make.finished(
-                task, solver, seed, n_train=n,
-                trace=make.trace([n * n, 3 * n * n], errors, [150.0, last], seconds=[1.0, 2.0]),
-            )
-            for task, (n, errors, last) in sides.items()
-            for solver in ("SMO", "SBP")
-            for seed in range(2)
-        ]
-    )  # fmt: skip
-
-
-def test_all_figures_of_a_row_have_the_same_axes_in_units_of_the_kernel_matrix(two_tasks):
-    rows = rows_of(two_tasks)
+    records = []
+    for task, (n, errors, last) in sides.items():
+        trace = make.trace([n * n, 3 * n * n], errors, [150.0, last], seconds=[1.0, 2.0])
+        records += [make.finished(task, name, 0, trace, n_train=n) for name in ("SMO", "SBP")]
+    rows = rows_of(results_of(records))
     for row in rows:
         one, other = (figure.axes[0] for figure in figures_of(row))
         assert (one.get_xlim(), one.get_ylim()) == (other.get_xlim(), other.get_ylim())
@@ -229,9 +205,7 @@ def test_without_counts_the_cost_is_cpu_seconds_and_far_above_the_optimum_is_cut
     make, results_of
 ):
     trace = make.trace([None, None], [0.3, 0.1], [1e9, 101.0], seconds=[0.5, 2.0])
-    records = [make.finished(task, "SMO", 0, trace) for task in "ab"]
-    solvers = [make.solver("SMO", instrumented=False)]
-    (row, *_) = rows_of(results_of(records, solvers=solvers))
+    (row, *_) = rows_of(results_of([make.finished(task, "SMO", 0, trace) for task in "ab"]))
     assert row[0].endswith("against CPU seconds")
     assert row[2][1].drawing.data["cost"].max() == pytest.approx(2.0)
     assert "Curves are cut off above 100." in row[1]

@@ -21,17 +21,13 @@ STUDY = {
 }
 
 
-@pytest.fixture(scope="module")
-def results(make, write_results):
+def test_the_summary_has_medians_ranges_and_numbers(make, write_results, tmp_path):
     records = [
         make.finished("a", "SMO", seed, make.trace([1e3, 1e4], [0.3, error]), n_iter=5)
         for seed, error in enumerate([0.1, 0.2, 0.6])
     ]
     records.append(make.record("a", "<b>", 0, status="crashed", reason="signal 11"))
-    return marginbench.load_results(str(write_results(records)))
-
-
-def test_the_summary_has_medians_ranges_and_numbers(results, tmp_path):
+    results = marginbench.load_results(str(write_results(records)))
     summary = results.summary()
     assert list(summary.index) == [("a", "SMO"), ("a", "<b>")]
     assert summary["train_error"].loc[("a", "SMO")].tolist() == [0.1, 0.05, 0.3, 3]

@@ -22,31 +22,24 @@ from marginbench.reports.view import figures_of
 from marginbench.reports.views.svm import trace_figures
 
 
-@pytest.fixture
-def page(make, realistic_page):
-    return make.page(realistic_page)
-
-
-def test_sections_and_failures_are_there_and_nothing_that_the_study_lacks(page):
-    text = page.text
+def test_sections_and_failures_are_there_and_nothing_that_the_study_lacks(make, realistic_page):
+    page = make.page(realistic_page)
     for words in (
         *("Protocol", "Failures", "Skipped", "Tasks and data", "Solvers", "Environment"),
         *("killed after 60.0 s of solving", "the worker process ended with signal 11"),
         *("more than the 4096 MB allowed", "Example CPU 3000, 8 cores", "2 converged, 1 timeout"),
         *("not instrumented", "marginbench run example", "@software{marginbench"),
     ):
-        assert words in text, words
+        assert words in page.text, words
     for words in ("nother problem", "no model", "its predictions", "judged by what it predicts"):
-        assert words not in text, words
+        assert words not in page.text, words
     expected = [
         *("Solver", "Runs", "Test error", "Train error", "Suboptimality", "Support vectors"),
         *("Kernel evals", "Computed", "CPU time", "Wall time"),
         *("Kernel evals", "CPU time", "Kernel evals", "CPU time", "Status"),
     ]
     assert [heading for heading in columns(page) if heading in expected] == expected
-
-
-def test_a_measure_is_defined_with_its_unit_direction_and_why_a_value_is_absent(realistic_page):
+    # A measure is defined with its unit, its direction and why a value is absent.
     text = realistic_page.read_text(encoding="utf-8")
     assert '<a class="term" href="#def-suboptimality">Suboptimality</a>' in text
     (entry,) = re.findall(r'<div id="def-suboptimality">(.*?)</div>', text)
@@ -54,49 +47,38 @@ def test_a_measure_is_defined_with_its_unit_direction_and_why_a_value_is_absent(
     assert "not counted" not in entry
 
 
-@pytest.fixture
-def section(realistic_page):
-    """The markup of a section of the page, and its words."""
+def test_what_is_said_of_all_tasks_names_who_is_not_shown_denominators_and_limits(realistic_page):
     text = realistic_page.read_text(encoding="utf-8")
-
-    def found(name):
+    parts, words = {}, {}
+    for name in ("glance", "across"):
         (part,) = re.findall(rf'(?s)<section aria-labelledby="{name}">.*?</section>', text)
-        return part, re.sub(r"[ \n\xa0\u202f]+", " ", re.sub(r"<[^>]*>", " ", part))
-
-    return found
-
-
-def test_the_figures_of_all_tasks_link_to_them_and_say_who_is_not_shown(section, realistic_page):
-    part, words = section("glance")
+        parts[name], plain = part, re.sub(r"<[^>]*>", " ", part)
+        words[name] = re.sub(r"[ \n\xa0\u202f]+", " ", plain)
     links = [("results-digits", "digits"), ("results-adult", "adult")]
-    assert re.findall(r'<figcaption><a href="#([^"]+)">([^<]+)', part) == 2 * links
-    text = realistic_page.read_text(encoding="utf-8")
+    found = re.findall(r'<figcaption><a href="#([^"]+)">([^<]+)', parts["glance"])
+    assert found == 2 * links
     places = [text.index(f'id="{name}"') for name in ("findings", "glance", "results-digits")]
     assert places == sorted(places)
-    assert part.count('class="legend"') == 1
-    for said in (
-        "Not shown: Perceptron, LIBSVM; the tables say why.",
-        *("Not shown: LIBSVM;", "Dashed: the test error of the reference optimum."),
+    assert parts["glance"].count('class="legend"') == 1
+    assert "<strong>1" not in parts["across"]  # nothing is bold
+    for name, said in (
+        ("glance", "Not shown: Perceptron, LIBSVM; the tables say why."),
+        ("glance", "Not shown: LIBSVM;"),
+        ("glance", "Dashed: the test error of the reference optimum."),
+        ("across", r"The study has 2 tasks on 2 datasets\."),
+        ("across", "with 2 datasets they are too narrow"),
+        ("across", "only pairs can be compared"),
+        ("across", "insufficient power: a pair of"),
+        # SDCA crashed once of six runs, which counts; LIBSVM was skipped on one task.
+        ("across", r"SDCA \d+ of 18[,.]"),
+        ("across", r"LIBSVM \d+ of 9[,.]"),
+        ("across", r"Not shown: [^.]*LIBSVM[^.]*; the tables say why\."),
     ):
-        assert said in words, said
+        assert re.search(said, words[name]), said
 
 
-def test_what_is_said_of_all_tasks_names_its_denominators_and_its_limits(section):
-    part, words = section("across")
-    for said in (
-        *("The study has 2 tasks on 2 datasets.", "with 2 datasets they are too narrow"),
-        *("only pairs can be compared", "insufficient power: a pair of"),
-    ):
-        assert said in words, said
-    # SDCA crashed once of six runs, which counts; LIBSVM was skipped on one task.
-    assert re.search(r"SDCA \d+ of 18[,.]", words)
-    assert re.search(r"LIBSVM \d+ of 9[,.]", words)
-    assert re.search(r"Not shown: [^.]*LIBSVM[^.]*; the tables say why.", words)
-    assert "<strong>1" not in part  # nothing is bold
-
-
-def test_page_and_terminal_show_the_same_cells(realistic, page):
-    results, out = load_results(realistic), io.StringIO()
+def test_page_and_terminal_show_the_same_cells(realistic_results, realistic_page, make):
+    results, out, page = realistic_results, io.StringIO(), make.page(realistic_page)
     Console(file=out, width=200).print(summary(results))
     shown = {name: each for name, each in analysis.shown(results).items() if each.short}
     assert {"test_error", "evaluations", "evals_to_error", "cpu_s"} <= set(shown)
@@ -109,10 +91,8 @@ def test_page_and_terminal_show_the_same_cells(realistic, page):
 
 
 def test_a_page_of_failures_alone_can_be_written(make, write_results):
-    unknown = dict.fromkeys(
-        ("reference_primal", "reference_gap", "reference_test_error", "n_train", "n_test")
-    )
-    unknown |= {"reason": "cannot load", "n_features": None, "environment": "{}"}
+    unknown = make.no_reference | dict.fromkeys(("n_train", "n_test", "n_features"))
+    unknown |= {"reason": "cannot load", "environment": "{}"}
     records = [
         make.record("a", "SMO", 0, status="crashed", reason="signal 11"),
         make.record("b", "SMO", 0, status="failed", **unknown),
@@ -149,16 +129,28 @@ def columns(page):
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_what_is_counted_is_named_and_shown(make, write_results, capsys):
-    counters = {"kernel_evals": 0, "kernel_evals_computed": 0, "inner_products": 50}
+def test_evaluations_are_entries_products_and_stored_entries_together(make, write_results, capsys):
+    counters = {"kernel_evals": 0, "kernel_evals_computed": 0}
+    linear = [
+        replace(item, counters=counters | {"inner_products": n})
+        for item, n in zip(make.trace([0, 0], [0.4, 0.1]), (50, 70), strict=True)
+    ]
     stored = make.counters(400, matvec_entries=7_000_000)
-    linear = [replace(item, counters=counters) for item in make.trace([0, 0], [0.4, 0.1])]
     records = [
         make.finished("a", "SMO", 0, make.trace([10, 20], [0.4, 0.1])),
         make.finished("a", "LinearSDCA", 0, linear),
         make.finished("a", "MPKFP", 0, make.trace([400], [0.1]), counters=stored),
+        make.finished("a", "LIBSVM", 0, make.trace([None], [0.1])),
     ]
-    page = make.page(write_report(write_results(records), ""))
+    folder = write_results(records)
+    results = load_results(folder)
+    names = ["evaluations", "evaluations_computed", "kernel_evals"]
+    known = [[20, 10, 20], [70, 70, 0], [7_000_400, 7_000_200, 400]]
+    assert results.runs[names][:3].to_numpy().tolist() == known
+    assert results.runs[names][3:].isna().all(axis=None)
+    assert results.traces["evaluations"][:5].tolist() == [10, 20, 50, 70, 400]
+    assert results.traces[names][5:].isna().all(axis=None)
+    page = make.page(write_report(folder, ""))
     assert columns(page)[6:12] == [
         *("Evals", "Evals computed", "Kernel evals", "Computed", "Matrix entries"),
         "Inner products",
@@ -174,13 +166,15 @@ def test_what_is_counted_is_named_and_shown(make, write_results, capsys):
 
 @pytest.mark.usefixtures("undrawn")
 def test_curves_that_cannot_be_drawn_are_left_out(make, write_results):
-    free = report(write_results([make.finished("a", "Free", 0, make.trace([0], [0.1]))]))
-    assert "Not shown: Free; the tables say why." in free.read_text(encoding="utf-8")
     trace = make.trace([10, 100], [0.4, 0.2])
-    none = dict.fromkeys(("reference_primal", "reference_gap", "reference_test_error"))
-    records = [make.finished("a", "SMO", 0, trace), make.finished("b", "SMO", 0, trace, **none)]
-    tasks = [make.task("a"), make.task("b", reference=False)]
-    page = report(write_results(records, tasks)).read_text(encoding="utf-8")
+    records = [
+        make.finished("a", "Free", 0, make.trace([0], [0.1])),
+        make.finished("a", "SMO", 0, trace),
+        make.finished("b", "SMO", 0, trace, **make.no_reference),
+    ]
+    path = report(write_results(records, {"b": {"reference": False}}))
+    page = path.read_text(encoding="utf-8")
+    assert "Not shown: Free; the tables say why." in page
     assert page.count("<figcaption>Relative suboptimality against kernel evaluations") == 1
     assert page.count("no reference optimum") == 1
 
@@ -217,27 +211,26 @@ BIAS = "it fits a bias, which the task has not"
 
 @pytest.fixture(scope="module")
 def outsiders(make, results_of):
-    """SMO; LIBSVM with a lower objective and fewer support vectors; a forest with less error."""
+    """SMO; LIBSVM with a lower objective and fewer support vectors; a forest with less error; and
+    a perceptron, which minimises nothing."""
     other = [replace(state, primal=90.0, n_support=1) for state in make.trace([None], [0.2])]
     seen = [
         replace(state, n_iter=None, n_support=None, primal=None)
         for state in make.trace([None], [0.1], seconds=[3.0])
     ]
-    forest = {"judged_by": "predictions", "suboptimality": None, "primal": None, "n_iter": None}
+    learned = make.trace([10, 20, 30], [0.4] * 3)
     records = [
         make.finished("a", "SMO", 0, make.trace([10, 100], [0.4, 0.2], [150.0, 101.0])),
         make.finished("a", "LIBSVM", 0, other, other_problem=BIAS, suboptimality=None),
         make.record(
             "a", "Forest", 0, trace=seen, wall_s=3.0, cpu_s=3.0, test_error=0.1, train_error=0.0,
-            **forest,
+            judged_by="predictions", suboptimality=None, primal=None, n_iter=None,
         ),
+        make.finished("a", "Perceptron", 0, learned, suboptimality=None),
     ]  # fmt: skip
-    solvers = [
-        make.solver("SMO"),
-        make.solver("LIBSVM", instrumented=False),
-        make.solver("Forest", instrumented=False, scalarization=None, judged_by="predictions"),
-    ]
-    return results_of(records, [make.task("a")], solvers)
+    solvers = {name: {"scalarization": None} for name in ("Forest", "Perceptron")}
+    solvers["Forest"]["judged_by"] = "predictions"
+    return results_of(records, solvers=solvers)
 
 
 def test_objectives_of_another_problem_are_not_compared_and_unknown_values_no_numbers(outsiders):
@@ -247,6 +240,8 @@ def test_objectives_of_another_problem_are_not_compared_and_unknown_values_no_nu
         ("LIBSVM", "suboptimality", "another problem"),
         *(("Forest", "suboptimality", "no model"), ("Forest", "n_support", "no model")),
         ("Forest", "evaluations", "not instrumented"),
+        ("Perceptron", "evals_to_objective", "no target"),
+        ("Perceptron", "seconds_to_objective", "not minimised"),
     ):
         assert found[solver, measure].absent == absent
     assert found["SMO", "suboptimality"].median == pytest.approx(0.01)
@@ -259,19 +254,17 @@ def test_objectives_of_another_problem_are_not_compared_and_unknown_values_no_nu
     assert found["LIBSVM", "n_support"].median == 1
     forest = outsiders.runs[outsiders.runs["solver"] == "Forest"]
     assert forest[["n_iter", "n_support", "primal", "kernel_evals"]].isna().all(axis=None)
-    traces = analysis.traces(outsiders).set_index("solver")
-    drawn = traces["suboptimality"].notna().groupby("solver").any().to_dict()
-    assert drawn == {"SMO": True, "LIBSVM": False, "Forest": False}
+    traces = analysis.traces(outsiders).dropna(subset="suboptimality")
+    assert set(traces["solver"]) == {"SMO"}
 
 
 def test_panels_and_legend_say_what_is_not_there(outsiders):
     figures, marks = figures_of(outsiders, "p", [trace_figures], "a")
-    assert {entry.label: entry.note for entry in figures[0].legend} == {
-        "SMO": "", "LIBSVM": "another problem", "Forest": "",
-    }  # fmt: skip
+    notes = {entry.label: entry.note for entry in figures[0].legend}
+    assert notes == {"SMO": "", "LIBSVM": "another problem", "Forest": "", "Perceptron": ""}
     notes = {panel.title: panel.note for panel in figures}
     words = notes["Relative suboptimality against CPU seconds"]
-    assert words == "Not shown: LIBSVM, Forest; the tables say why."
+    assert words == "Not shown: LIBSVM, Forest, Perceptron; the tables say why."
     assert "seen only at its end" in marks
 
 

@@ -20,7 +20,7 @@ def test_rows_come_in_the_order_of_the_study_without_those_that_are_not_planned(
     # The final state of a run without checkpoints is its only one; a failed run has none.
     records.append(replace(make.finished("a", "SMO", 0, trace), trace=[]))
     records.append(make.record("b", "SMO", 2, status="crashed"))
-    folder = write_results(records, [make.task("a"), make.task("b")], [make.solver("SMO")])
+    folder = write_results(records, [make.task("a"), make.task("b")])
     with closing(Journal(folder)) as journal:
         journal.append_record(make.finished("a", "SMO", 7, trace))
     results = load_results(folder)
@@ -29,28 +29,6 @@ def test_rows_come_in_the_order_of_the_study_without_those_that_are_not_planned(
     assert results.traces[["task", "kernel_evals", "test_error"]].values.tolist() == [
         *(["a", 100, 0.2], *[["b", 10, 0.4], ["b", 100, 0.2]] * 2),
     ]
-
-
-def test_evaluations_are_entries_products_and_stored_entries_together(make, results_of):
-    linear = [
-        replace(item, counters={"kernel_evals": 0, "inner_products": n})
-        for item, n in zip(make.trace([0, 0], [0.4, 0.2]), (50, 70), strict=True)
-    ]
-    stored = make.counters(100, matvec_entries=7)
-    records = [
-        make.finished("a", "SMO", 0, make.trace([10, 100], [0.4, 0.2])),
-        make.finished("a", "LinearSDCA", 0, linear),
-        make.finished("a", "MPKFP", 0, make.trace([100], [0.2]), counters=stored),
-        make.finished("a", "LIBSVM", 0, make.trace([None], [0.1])),
-    ]
-    solvers = [make.solver(record.solver, instrumented=True) for record in records[:3]]
-    results = results_of(records, solvers=[*solvers, make.solver("LIBSVM", instrumented=False)])
-    columns = ["evaluations", "evaluations_computed", "kernel_evals"]
-    known = [[100, 50, 100], [70, 70, 0], [107, 57, 100]]
-    assert results.runs[columns][:3].to_numpy().tolist() == known
-    assert results.runs[columns[::2]][3:].isna().all(axis=None)
-    assert results.traces["evaluations"][:5].tolist() == [10, 100, 50, 70, 100]
-    assert results.traces[columns[::2]][5:].isna().all(axis=None)
 
 
 @pytest.mark.parametrize(

@@ -1,27 +1,17 @@
-"""Growth with the number of training points: families, medians, slopes and their section."""
+"""Growth with the number of training points: families, slopes and their section of the page."""
 
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from marginbench import report
-from marginbench.harness.results.measures import Measure
 from marginbench.reports.described import SvmTask, kernel_words
-from marginbench.reports.drawing.canvas import solver_styles
-from marginbench.reports.drawing.figures import Axis, draw_medians
 from marginbench.reports.results import load_results
-from marginbench.reports.views.scaling import (
-    families,
-    fit_slope,
-    scaling_medians,
-    scaling_runs,
-    scaling_section,
-    slope_cell,
-    slopes,
-)
+from marginbench.reports.views.scaling import families, fit_slope, scaling_section, slope_cell
 
 SIZES = [100, 1000, 10_000]
 
@@ -34,12 +24,10 @@ def task(n, label="", **changes):
     return SvmTask.model_validate(described | changes)
 
 
-def run(name, n, solver, seed, seconds, **changes):
-    return {
-        "task": name, "n_train": n, "solver": solver, "seed": seed, "status": "converged",
-        "ok": True, "cpu_s": seconds, "n_iter": 10.0, "evaluations": 100.0 * n,
-        "test_error": 0.1, "train_error": 0.05,
-    } | changes  # fmt: skip
+def families_of(tasks):
+    """The families of tasks whose runs have the sizes that they say, but for one."""
+    sizes = {each.label: each.dataset_params["n_train"] for each in tasks} | {"not loaded": None}
+    return families(tasks, pd.DataFrame({"task": sizes.keys(), "n_train": sizes.values()}))
 
 
 def test_a_slope_and_its_interval_by_hand():
@@ -63,15 +51,12 @@ def test_tasks_of_one_weight_of_the_mean_loss_are_a_family():
     # C as a study file rounds it, and one size with the C of another family.
     tasks = [task(n, C=round(1000 / n, 8)) for n in (1000, 3000, 7000)]
     tasks += [task(n, f"C=1, {n}") for n in (100, 300)]
-    runs = pd.DataFrame([run(t.label, t.dataset_params["n_train"], "SMO", 0, 1.0) for t in tasks])
-    found = families(tasks, runs)
+    found = families_of(tasks)
     shares_C = found["total"].isna()
     assert found["task"][shares_C].tolist() == ["C=1, 100", "C=1, 300", "n=1000"]
     assert found["task"][~shares_C].tolist() == ["n=1000", "n=3000", "n=7000"]
     assert (found["total"][~shares_C] == 1000).all()
     assert found["family"].nunique() == 2
-    members = scaling_runs(runs, found)
-    assert members.groupby("family").size().tolist() == [3, 3]
     words = kernel_words(tasks[1], total=1000.0)
     assert "C n = 1000" in words
     assert not any(word.startswith("C = ") for word in words)
@@ -88,59 +73,75 @@ def test_a_family_differs_in_its_size_alone():
         task(500, "not loaded"),
         task(100, "again"),
     ]
-    runs = pd.DataFrame([run(t.label, t.dataset_params["n_train"], "SMO", 0, 1.0) for t in tasks])
-    runs.loc[runs["task"] == "not loaded", "n_train"] = math.nan
-    found = families(tasks, runs)
-    assert found["family"].tolist() == [0, 0, 0, 0, 1, 1, 1]
-    assert found["n"].tolist() == [100, 100, 1000, 10_000, *SIZES]
-    assert found["task"].tolist() == [
-        *("n=100", "again", "n=1000", "n=10000", "wide 100", "wide 1000", "wide 10000")
+    found = families_of(tasks)
+    assert found[["family", "task", "n"]].values.tolist() == [
+        *([0, "n=100", 100], [0, "again", 100], [0, "n=1000", 1000], [0, "n=10000", 10_000]),
+        *([1, f"wide {n}", n] for n in SIZES),
     ]
-    assert families(tasks[:2], runs).empty
-    assert scaling_runs(runs, families(tasks[:2], runs)).empty
 
 
-@pytest.fixture
-def members():
-    """SMO grows like n^2 (one run timed out), cuts like n but miss the largest size."""
-    rows = []
-    for n in SIZES:
-        seconds = n**2 / 1e4
-        rows += [run(f"n={n}", n, "SMO", seed, seconds * (1 + seed / 10)) for seed in range(3)]
-        late = {"ok": False, "status": "timeout"} if n == 10_000 else {}
-        rows += [
-            run(f"n={n}", n, "cuts", seed, n / 100, n_iter=n / 10, **late) for seed in range(2)
-        ]
-    rows[-3] |= {"ok": False, "status": "timeout", "cpu_s": 9e9}  # SMO, 10 000 points, seed 2
-    runs = pd.DataFrame(rows)
-    return scaling_runs(runs, families([task(n) for n in SIZES], runs))
+@pytest.fixture(scope="module")
+def folder(make, write_results):
+    """SMO takes n² (one run timed out, one has no record); cuts takes n, but not of the largest.
+
+    No run errs on test points, and cuts on no training points of the smallest task.
+    """
+
+    def run(solver, n, seed, seconds, n_iter, **fields):
+        trace = make.trace([100 * n], [0.0], seconds=[seconds])
+        fields = {"n_train": n, "n_iter": n_iter, "train_error": 0.05} | fields
+        return make.finished(f"n={n}", solver, seed, trace, **fields)
+
+    none, late = {"train_error": 0.0}, {"status": "timeout"}
+    records = [
+        *(run("SMO", n, seed, n**2 / 1e4 * (1 + seed / 10), n) for n in SIZES for seed in range(3)),
+        *(run("cuts", 100, seed, 1.0, 10, **none) for seed in range(2)),
+        *(run("cuts", 1000, seed, 10.0, 100) for seed in range(2)),
+        *(run("cuts", 10_000, seed, 100.0, 1000, **late) for seed in range(2)),
+    ]
+    records[8] = replace(records[8], **late, cpu_s=9e9)  # the last one of SMO
+    tasks = {f"n={n}": {"dataset_params": {"n_train": n}} for n in SIZES}
+    return write_results(records, tasks, missing=[("n=10000", "SMO", 3)])
 
 
-def test_medians_and_ranges_are_over_the_runs_with_a_result(members):
-    table = scaling_medians(members).set_index(["solver", "n", "measure"])
-    seconds = table.loc["SMO"].xs("cpu_s", level="measure")
-    assert seconds["n_runs"].tolist() == [3, 3, 2]
-    assert seconds["median"].tolist() == pytest.approx([1.1, 110.0, 10_500.0])
-    assert seconds["low"].tolist() == pytest.approx([1.0, 100.0, 10_000.0])
-    assert seconds["high"].tolist() == pytest.approx([1.2, 120.0, 11_000.0])
-    each = table.loc["cuts"].xs("cpu_s_per_iteration", level="measure")
-    assert each["median"].tolist() == pytest.approx([0.1, 0.1])
-    assert table.loc["cuts", 1000, "evaluations"]["median"] == 100_000
+@pytest.fixture(scope="module")
+def family(folder):
+    (section,) = scaling_section(load_results(folder))
+    ((_, _, figures, table),) = section.data["families"]
+    return figures, table
 
 
-def test_slopes_leave_failed_runs_out_and_need_three_sizes(members):
-    found = slopes(members).set_index(["solver", "measure"])
+def test_medians_and_ranges_are_over_the_runs_with_a_result(family):
+    seconds, evaluations, test_errors, train_errors = (figure.drawing for figure in family[0])
+    smo = seconds.data[seconds.data["solver"] == "SMO"]
+    assert smo["n_runs"].tolist() == [3, 3, 2]
+    assert smo["median"].tolist() == pytest.approx([1.1, 110.0, 10_500.0])
+    assert smo["low"].tolist() == pytest.approx([1.0, 100.0, 10_000.0])
+    assert smo["high"].tolist() == pytest.approx([1.2, 120.0, 11_000.0])
+    assert evaluations.data["median"].max() == 1e6
+    assert re.search(r"cuts: 1\.00\Ws at 100 to 10\.0\Ws at 1\.00k\.", seconds.description)
+    # Only zeros cannot be on a logarithmic axis.
+    assert test_errors is None
+    assert "Dashed: zero." in train_errors.description
+
+
+def test_slopes_leave_failed_runs_out_and_need_three_sizes(family):
+    table = family[1]
+    found = table.numbers.set_index(["solver", "measure"])
     smo = found.loc["SMO", "cpu_s"]
     expected = np.polyfit(np.log10(SIZES), np.log10([1.1, 110.0, 10_500.0]), 1)[0]
     assert smo["slope"] == pytest.approx(expected)
     assert smo["degrees_of_freedom"] == 1
-    assert (smo["n_runs"], smo["left_out"], smo["n_sizes"]) == (8, 1, 3)
-    assert found.loc["SMO", "evaluations"]["slope"] == pytest.approx(1.0)
-    assert found.loc["SMO", "n_iter"]["slope"] == pytest.approx(0.0)
+    assert (smo["n_runs"], smo["left_out"], smo["n_sizes"]) == (8, 2, 3)
+    for measure, slope in (
+        ("evaluations", 1),
+        ("n_iter", 1),
+        ("cpu_s_per_iteration", expected - 1),
+    ):
+        assert found.loc["SMO", measure]["slope"] == pytest.approx(slope)
     cuts = found.loc["cuts", "cpu_s"]
-    assert math.isnan(cuts["slope"])
     assert (cuts["n_sizes"], cuts["largest"], cuts["left_out"]) == (2, 1000, 2)
-    few = slope_cell(cuts)
+    few = table.rows[1][3]
     assert (few.value, few.absent) == ("2 sizes, 3 needed", True)
     row = {"slope": -0.001, "low": -0.25, "high": 0.25, "degrees_of_freedom": 5.0, "n_sizes": 7}
     cell = slope_cell(row)
@@ -148,46 +149,14 @@ def test_slopes_leave_failed_runs_out_and_need_three_sizes(members):
     assert "5" in cell.note
 
 
-def test_the_figure_says_where_medians_begin_and_end(members):
-    medians = scaling_medians(members).rename(columns={"n": "x"})
-    seconds = Measure("CPU time", "CPU seconds", "seconds")
-    error = Measure("Error", "train error", "percent")
-    styles, points = solver_styles(["SMO", "cuts"]), Axis("training points")
-
-    def draw(measure, drawn):
-        found = draw_medians(drawn, measure, points, styles, "board")
-        return found and found.svg("p")
-
-    svg = draw(seconds, medians[medians["measure"] == "cpu_s"])
-    assert "board: CPU seconds against training points" in svg
-    assert re.search(r"cuts: 1\.00\Ws at 100 to 10\.0\Ws at 1\.00k\.", svg)
-    errors = medians[medians["measure"] == "train_error"]
-    assert draw(error, errors.assign(low=0.0, median=0.0, high=0.0)) is None
-    some = errors.assign(low=errors["low"].where(errors["x"] > 100, 0.0))
-    some["median"] = some["median"].where(some["x"] > 100, 0.0)
-    assert "zero" in draw(error, some)
-
-
 @pytest.mark.usefixtures("undrawn")
-def test_a_page_has_the_section_only_with_a_family(write_results, make):
-    def write(sizes, missing=()):
-        records = [
-            make.finished(
-                f"n={n}", "SMO", seed, make.trace([n, 10 * n], [0.2, 0.1]), n_train=n,
-                cpu_s=n / 1000,
-            )
-            for n in sizes
-            for seed in range(2)
-        ]  # fmt: skip
-        tasks = [make.task(f"n={n}", dataset_params={"n_train": n}) for n in sizes]
-        return write_results(records, tasks, [make.solver("SMO")], missing)
-
-    page = report(write(SIZES, [("n=10000", "SMO", 2)])).read_text(encoding="utf-8")
+def test_a_page_has_the_section_only_with_a_family(folder, make, results_of):
+    page = report(folder).read_text(encoding="utf-8")
     section = page[page.index('id="scaling"') :]
     section = section[: section.index("</section>")]
-    assert section.count("<figure ") == section.count("<svg") == 4
+    assert section.count("<figure ") == section.count("<svg") + 1 == 4
     for words in (
-        *(">1.00<", "1.00 to 1.00", "6 / 7"),
+        *(">1.00<", "1.00 to 1.00", "8 / 10", "4 / 6"),
         "Runs without a result are in no median and no slope.",
     ):
         assert words in section, words
@@ -196,4 +165,6 @@ def test_a_page_has_the_section_only_with_a_family(write_results, make):
         *("CPU seconds", "CPU seconds per iteration", "iterations", "kernel evaluations")
     ]
     assert 'href="#scaling"' in page
-    assert list(scaling_section(load_results(write(SIZES[:2])))) == []
+    two = [make.finished(f"n={n}", "SMO", 0, make.trace([n], [0.1]), n_train=n) for n in SIZES[:2]]
+    tasks = {f"n={n}": {"dataset_params": {"n_train": n}} for n in SIZES[:2]}
+    assert list(scaling_section(results_of(two, tasks))) == []

@@ -25,26 +25,17 @@ _EMOJI = "\N{FIRE} \N{SNOWMAN}"
 
 
 def small_folder(make, folder, name="example"):
-    """Two solvers on one task, one run each; that of a user's own solver failed on the way."""
+    """Two solvers on one task, one run each, of which one failed on the way."""
     trace = make.trace([1e3, 1e4, 1e5], [0.3, 0.1, 0.02], [300.0, 120.0, 101.0])
-    failed = {"status": "timeout", "reason": "killed after 60.0 s of solving"}
-    records = [
-        make.finished("a", "SMO", 0, trace),
-        make.finished("a", "Mine", 0, trace[:2], **failed),
-    ]
-    solvers = [
-        make.solver("SMO", **{"class": "marginbench:SMO"}),
-        make.solver("Mine", **{"class": "mine.py:Mine", "summary": "My own solver."}),
-    ]
-    named = {"name": name, "title": f"Study {name}"}
-    return make.folder(folder, records, [make.task("a")], solvers, **named)
+    failed = make.finished("a", "Mine", 0, trace[:2], status="timeout", reason="too slow")
+    records = [make.finished("a", "SMO", 0, trace), failed]
+    return make.folder(folder, records, name=name, title=f"Study {name}")
 
 
 def small_methods(make, folder):
     """Two instances solved by one method, in a study of a hostile name."""
     records = [make.method_record("cell", "MPLFP", seed) for seed in (0, 1)]
-    method = make.method("MPLFP")
-    return make.folder(folder, records, [make.cell("cell")], [method], name="../../x", title="")
+    return make.folder(folder, records, name="../../x", title="")
 
 
 def content_of(site):
@@ -60,23 +51,15 @@ def content_of(site):
 def folders(make, tmp_path_factory):
     """Two studies of the same name, the second with hostile words, and one of another kind."""
     root, task = tmp_path_factory.mktemp("results"), "<i>a</i>"
-    classes = {_HOSTILE: f"{_LONG}.py:SMO", _LONG: "Mine.py:mine", _EMOJI: _EMOJI, "smo": "smo"}
-    costs = {_HOSTILE: [None, None], _LONG: [1e3, 1e5], _EMOJI: [1e3, 1e5]}
     later = {"started_at": "2025-01-01T00:00:00+00:00"}
+    costs = {_HOSTILE: [None, None], _LONG: [1e3, 1e5], _EMOJI: [1e3, 1e5]}
     records = [
         make.finished(task, label, 0, make.trace(spent, [0.3, 0.02], [300.0, 101.0]), **later)
         for label, spent in costs.items()
     ]
     records.append(make.record(task, "smo", 0, status="skipped", reason=_HOSTILE, **later))
-    solvers = [
-        make.solver(label, instrumented=label != _HOSTILE, **{"class": name})
-        for label, name in classes.items()
-    ]
-    words = f"{_LONG} {_EMOJI} \N{RIGHT-TO-LEFT OVERRIDE}"
-    second = make.folder(
-        root / "second", records, [make.task(task, reference=False)], solvers, title=_HOSTILE,
-        description=words,
-    )  # fmt: skip
+    titles = {"title": _HOSTILE, "description": f"{_LONG} {_EMOJI} \N{RIGHT-TO-LEFT OVERRIDE}"}
+    second = make.folder(root / "second", records, {task: {"reference": False}}, **titles)
     return [small_folder(make, root / "first"), second, small_methods(make, root / "third")]
 
 

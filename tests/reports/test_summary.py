@@ -9,12 +9,11 @@ import pytest
 
 import marginbench
 from marginbench import export
-from marginbench.reports import analysis
+from marginbench.reports import analysis, formatting
 from marginbench.reports.command import write_report
-from marginbench.reports.measures import late_spreads
 from marginbench.reports.results import load_results
 from marginbench.reports.statistics import summary as outcomes
-from marginbench.reports.statistics.targets import Target, cost_to_target
+from marginbench.reports.statistics.targets import Target
 from marginbench.reports.tables import measure_cell
 from marginbench.reports.views.findings import findings
 
@@ -31,23 +30,18 @@ def mixed(make, results_of):
 
     The optimum has a test error of 0.09, so that the target of the table is 0.1.
     """
+    killed = make.trace([20, 30], [0.2, 0.05])
     records = [
         make.finished("a", "SMO", 0, make.trace([10, 100, 1000], [0.4, 0.2, 0.1])),
         make.finished("a", "SMO", 1, make.trace([10, 200, 3000], [0.4, 0.101, 0.1])),
         make.finished("a", "SMO", 2, make.trace([10, 100, 2000], [0.4, 0.3, 0.2])),
         make.finished("a", "SBP", 0, make.trace([20, 50], [0.3, 0.12])),
         make.finished("a", "SBP", 1, make.trace([20, 70], [0.3, 0.10])),
-        make.record(
-            "a", "SBP", 2,
-            status="timeout", reason="60 s", trace=make.trace([20, 30], [0.2, 0.05]),
-        ),
+        make.record("a", "SBP", 2, status="timeout", reason="60 s", trace=killed),
         *(make.record("a", "Pegasos", s, status="skipped", reason="no bias") for s in range(3)),
         make.finished("a", "LIBSVM", 0, make.trace([None], [0.1], seconds=[2.0])),
-    ]  # fmt: skip
-    records = [replace(record, reference_test_error=0.09) for record in records]
-    solvers = [make.solver(name) for name in ("SMO", "SBP", "Pegasos")]
-    solvers.append(make.solver("LIBSVM", instrumented=False))
-    return results_of(records, [make.task("a")], solvers)
+    ]
+    return results_of([replace(record, reference_test_error=0.09) for record in records])
 
 
 def test_medians_and_ranges_are_over_runs_that_ended_as_planned(mixed):
@@ -81,11 +75,7 @@ def test_late_spread_is_the_range_over_the_ends_of_the_last_ten_epochs(make, res
         make.finished("a", "BSCA", 1, [*trace[:9], trace[8]]),  # nine epochs
         make.finished("a", "SMO", 0, make.trace([10, 20, 30] * 4, [0.3, 0.2, 0.1] * 4)),
     ]
-    results = results_of(runs)
-    spreads = late_spreads(results.runs, results.traces)
-    assert spreads.iloc[0] == pytest.approx(0.04)
-    assert spreads.iloc[1:].isna().all()
-    table = analysis.table(results)
+    table = analysis.table(results_of(runs))
     assert value(table, "BSCA", "late_spread") == pytest.approx(0.04)
     assert value(table, "BSCA", "late_spread", "n") == 1
     assert value(table, "SMO", "late_spread", "absent") == "unknown"
@@ -98,26 +88,20 @@ def test_each_fold_has_a_target_of_its_own(mixed):
     assert target.levels(folds).tolist() == pytest.approx([0.06, 0.07, 0.08])
 
 
-def test_the_cost_to_a_target_is_that_from_which_a_run_stays_and_infinite_if_it_never_does(mixed):
-    costs = cost_to_target(mixed.runs, mixed.traces, Target("test_error", 0.01), "evaluations")
-    by_run = costs.set_index(["solver", "seed"])["value"].to_dict()
-    assert [by_run["SMO", seed] for seed in range(3)] == [1000, 3000, math.inf]
-    # The timeout passed the target's error, but failed: infinity.
-    assert [by_run["SBP", seed] for seed in range(3)] == [math.inf, 70, math.inf]
-    assert math.isnan(by_run["LIBSVM", 0])
-    assert ("Pegasos", 0) not in by_run
+def test_the_cost_to_a_target_is_infinite_of_runs_that_fail_and_a_bound_at_an_only_end(mixed):
     table = analysis.table(mixed)
     cost = table[table["measure"] == "evals_to_error"].set_index("solver")
-    assert cost.loc["SMO", ["median", "high", "n_reached"]].tolist() == [3000, math.inf, 2]
-    assert cost.loc["SBP", ["median", "n"]].tolist() == [math.inf, 3]
+    columns = ["low", "median", "high", "n_reached", "n"]
+    assert cost.loc["SMO", columns].tolist() == [1000, 3000, math.inf, 2, 3]
+    # The timeout passed the target's error, but failed.
+    assert cost.loc["SBP", columns].tolist() == [70, math.inf, math.inf, 1, 3]
     assert value(table, "SMO", "seconds_to_error") == pytest.approx(3e-3)
-    # A cost seen only at the end is an upper bound.
     assert value(table, "LIBSVM", "seconds_to_error") == 2.0
     assert value(table, "LIBSVM", "seconds_to_error", "upper_bound")
     assert not value(table, "SMO", "seconds_to_error", "upper_bound")
 
 
-def test_staying_at_a_target(make, results_of):
+def test_a_run_is_at_a_target_from_where_it_stays_there(make, results_of):
     cases = {
         "rounded": (0.29, [0.4, 0.30, 0.29], 20, 20),  # 0.29 + 0.01 is less than 0.3 in floats
         "late": (0.1, [0.4, 0.1101, 0.1], 30, 30),
@@ -125,68 +109,47 @@ def test_staying_at_a_target(make, results_of):
         "touched and left for good": (0.1, [0.1, 0.1, 0.2], math.inf, 10),
         "never": (0.1, [0.4, 0.3, 0.2], math.inf, math.inf),
     }
-    results = results_of(
-        [
-            make.finished(
-                task, "SMO", 0, make.trace([10, 20, 30], errors), reference_test_error=reference
-            )
-            for task, (reference, errors, *_) in cases.items()
-        ]
-    )
-    table, measure = analysis.table(results), analysis.shown(results)["evals_to_error"]
-    for _, row in table[table["measure"] == "evals_to_error"].iterrows():
-        *_, cost, first = cases[row["task"]]
-        assert (row["median"], row["first"]) == (cost, first), row["task"]
-        assert measure_cell(row, measure).note == ("first at 10" if first < cost else "")
+    records = []
+    for task, (optimum, errors, *_) in cases.items():
+        # The objective is as far above its optimum of 100, as a part of it, as the error.
+        trace = make.trace([10, 20, 30], errors, [100 * (1 + each - optimum) for each in errors])
+        records.append(make.finished(task, "SMO", 0, trace, reference_test_error=optimum))
+    records.append(make.finished("unknown", "SMO", 0, trace, **make.no_reference))
+    results = results_of(records)
+    for name, unit in (
+        ("evals_to_error", 1),
+        ("evals_to_objective", 1),
+        ("seconds_to_error", 1e-6),
+    ):
+        measure, table = analysis.shown(results)[name], analysis.table(results)
+        *rows, without = table[table["measure"] == name].to_dict("records")
+        for row in rows:
+            *_, cost, first = cases[row["task"]]
+            found = (row["median"] / unit, row["first"] / unit)
+            assert found == pytest.approx((cost, first)), row["task"]
+            note = f"first at {formatting.say(measure, row['first'])}" if first < cost else ""
+            assert measure_cell(row, measure).note == note, row["task"]
+        assert without["absent"] == "no target"
 
 
-def test_staying_near_the_optimum(make, results_of):
-    # The optimum is 100: 1 % above it is 101.
-    rising = make.trace([10, 20, 30, 40], [0.1] * 4, [150.0, 100.5, 101.5, 101.0])
-    records = [
-        make.finished("a", "SMO", 0, rising),
-        make.finished("a", "Perceptron", 0, rising, suboptimality=None),
-    ]
-    # Without a reference there is no target.
-    unknown = dict.fromkeys(("reference_primal", "reference_gap", "reference_test_error"))
-    records.append(make.finished("b", "SMO", 0, rising, suboptimality=None, **unknown))
-    solvers = [make.solver("SMO"), make.solver("Perceptron", scalarization=None)]
-    whole = analysis.table(results_of(records, [make.task("a"), make.task("b")], solvers))
-    table, other = (whole[whole["task"] == task] for task in "ab")
-    for measure in ("evals_to_error", "seconds_to_objective"):
-        assert value(other, "SMO", measure, "absent") == "no target"
-    assert value(table, "SMO", "evals_to_objective") == 40
-    assert value(table, "SMO", "evals_to_objective", "first") == 20
-    assert value(table, "SMO", "seconds_to_objective") == pytest.approx(4e-5)
-    assert value(table, "Perceptron", "evals_to_objective", "absent") == "no target"
-    assert value(table, "Perceptron", "seconds_to_objective", "absent") == "not minimised"
-
-
-@pytest.fixture
-def bounded(make, write_results):
-    """Late is at the targets at its first checkpoint; Exact at its second, at a given cost."""
-
-    def build(late, exact):
+@pytest.mark.usefixtures("undrawn")
+def test_a_target_met_at_the_first_checkpoint_is_a_bound_and_never_bold(
+    make, write_results, tmp_path, capsys
+):
+    def bounded(late, exact):
+        """Late is at the targets at its first checkpoint; Exact at its second, at a given cost."""
         near = make.trace([late, 9000], [0.01] * 2, [100.5, 100.4])
         later = make.trace([10, exact], [0.4, 0.01], [200.0, 100.5])
         return write_results(
             [make.finished("a", "Late", 0, near), make.finished("a", "Exact", 0, later)]
         )
 
-    return build
-
-
-@pytest.mark.usefixtures("undrawn")
-def test_a_target_met_at_the_first_checkpoint_is_a_bound_and_never_bold(
-    bounded, make, tmp_path, capsys
-):
     folder = bounded(late=800, exact=200)
     table = analysis.table(load_results(folder))
     for measure in ("evals_to_error", "seconds_to_error", "evals_to_objective"):
-        assert value(table, "Late", measure, "upper_bound")
-        assert not value(table, "Late", measure, "best")
-        assert not value(table, "Exact", measure, "upper_bound")
-        assert value(table, "Exact", measure, "best")
+        for solver, late in (("Late", True), ("Exact", False)):
+            assert value(table, solver, measure, "upper_bound") == late
+            assert value(table, solver, measure, "best") != late
     page = make.page(write_report(folder, "")).text
     assert "≤ 800" in page
     assert "≤ 4.00" in page  # as a ratio

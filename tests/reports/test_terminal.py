@@ -10,7 +10,6 @@ from rich.console import Console
 
 from marginbench.harness.cli.app import build_app, run_app
 from marginbench.reports.command import print_tables, write_report
-from marginbench.reports.results import load_results
 from marginbench.reports.tables import Cell, Heading, Table, TerminalTable
 from marginbench.reports.terminal import summary
 
@@ -21,19 +20,14 @@ def printed(results, width, **options):
     return console.file.getvalue()
 
 
-@pytest.fixture(scope="module")
-def results(realistic):
-    return load_results(realistic)
-
-
 @pytest.mark.parametrize("width", [24, 80])
-def test_it_fits_without_cutting_a_value(results, width):
-    text = printed(results, width)
+def test_it_fits_without_cutting_a_value(realistic_results, width):
+    text = printed(realistic_results, width)
     assert max(map(cell_len, text.splitlines())) <= width
     assert "…" not in text
     values = {word for line in text.split("note:")[0].splitlines() for word in line.split()}
     numbers = {word for word in values if word[0].isdigit() and word[-1].isalnum()}
-    assert numbers <= set(printed(results, 300).split())
+    assert numbers <= set(printed(realistic_results, 300).split())
     words = " ".join(text.split())
     if width > 24:
         assert "timeout: digits, Pegasos, 1 run (seed 2): killed after 60.0 s of solving" in words
@@ -71,17 +65,17 @@ def test_long_names_fold(make, results_of, width):
     assert f"10.00{chr(0x202F)}%" in text
 
 
-def test_colours_are_for_a_terminal_and_can_be_declined(results, monkeypatch, capsys):
+def test_colours_are_for_a_terminal_and_can_be_declined(realistic_results, monkeypatch, capsys):
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.delenv("COLUMNS", raising=False)
-    print_tables(summary(results))  # a pipe has a fixed width and no colour
+    print_tables(summary(realistic_results))  # a pipe has a fixed width and no colour
     text = capsys.readouterr().out
     assert 80 < max(map(cell_len, text.splitlines())) <= 110
     assert "\x1b" not in text
     terminal = {"force_terminal": True, "color_system": "standard"}
-    assert "\x1b[33m" in printed(results, 80, **terminal)
+    assert "\x1b[33m" in printed(realistic_results, 80, **terminal)
     monkeypatch.setenv("NO_COLOR", "1")
-    assert "\x1b[33m" not in printed(results, 80, **terminal)
+    assert "\x1b[33m" not in printed(realistic_results, 80, **terminal)
 
 
 @pytest.mark.usefixtures("unwritten")

@@ -61,15 +61,12 @@ def grid_of(make, results_of):
     """What the page says of runs with these trials, by solver: tables, and the best points."""
 
     def build(**trials):
+        trace = make.trace([1e3], [0.1])
         records = [
-            make.finished(
-                "a", solver, 0, make.trace([1e3], [0.1]), tuning=json.dumps(tried),
-                suboptimality=None,
-            )
+            make.finished("a", solver, 0, trace, tuning=json.dumps(tried), suboptimality=None)
             for solver, tried in trials.items()
-        ]  # fmt: skip
-        solvers = [make.solver(name) for name in trials]
-        (section,) = grid_section(results_of(records, [make.task("a", **TASK)], solvers))
+        ]
+        (section,) = grid_section(results_of(records, {"a": TASK}))
         return section.data["tables"], section.data["best"].rows
 
     return build
@@ -113,7 +110,7 @@ def test_the_best_point_of_halving_is_one_that_it_left(grid_of, second, best):
 
 
 def test_a_point_that_lacks_a_fold_is_not_the_best(make, results_of):
-    tasks = [make.task(name, C=C, folds=2) for name, C in (("a", 1.0), ("b", 2.0), ("c", 3.0))]
+    tasks = {name: {"C": C, "folds": 2} for name, C in (("a", 1.0), ("b", 2.0), ("c", 3.0))}
     trace = make.trace([1e3], [0.1])
     records = [
         make.finished("a", "SMO", 0, trace, test_error=0.1),
@@ -121,6 +118,6 @@ def test_a_point_that_lacks_a_fold_is_not_the_best(make, results_of):
         *(make.finished("b", "SMO", seed, trace, test_error=0.3) for seed in (0, 1)),
         *(make.finished("c", "SMO", seed, trace, test_error=0.4) for seed in (0, 1)),
     ]
-    (section,) = grid_section(results_of(records, tasks, [make.solver("SMO")]))
+    (section,) = grid_section(results_of(records, tasks))
     (row,) = section.data["best"].rows
     assert row[2].number == 2.0
