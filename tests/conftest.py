@@ -54,8 +54,7 @@ LONGEST = (
 _LEFT_OUT = {
     "win32": (
         "runs need Linux, macOS or WSL",
-        ["bench", "ci/test_asv_scripts.py", "ci/test_regress_script.py", "faults", "harness"]
-        + ["shipped"],
+        ["bench", "ci/test_scripts.py", "faults", "harness", "shipped"],
     ),
     "darwin": (
         "orphans of a worker are only adopted on Linux",
