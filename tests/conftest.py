@@ -37,17 +37,12 @@ FIRST = (
 #: Those whose slow tests start first, the longest at the front: one that starts last would leave
 #: the other worker idle until it ends.
 LONGEST = (
-    "shipped/test_fresh.py",
+    "shipped",
     "faults/test_hostile_solvers.py",
-    "shipped/test_tutorial.py",
     "docs/test_site.py",
-    "faults/test_kills.py",
-    "faults/test_clusters.py",
-    "faults/test_storage.py",
+    "faults",
     "solvers/test_estimators.py",
     "reports/test_browser.py",
-    "reports/regressions",
-    "faults",
     "reports",
 )
 #: Files and folders left out elsewhere than on Linux, and why; see docs/platforms.md.
