@@ -194,10 +194,8 @@ def browser():
     if program is None:
         pytest.skip("Chromium is not installed")
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    arguments = [
-        *("--no-sandbox", "--disable-gpu", "--disable-background-networking"),
-        *("--disable-component-update", "--disable-sync", "--no-first-run"),
-    ]
+    off = ("background-networking", "component-update", "gpu", "sync")
+    arguments = ["--no-sandbox", "--no-first-run", *(f"--disable-{what}" for what in off)]
     with playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=program, args=arguments)
         yield browser
