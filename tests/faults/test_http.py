@@ -5,6 +5,7 @@ file ever stands under its final name.
 """
 
 import contextlib
+import itertools
 import random
 import resource
 from http.server import BaseHTTPRequestHandler
@@ -49,8 +50,14 @@ class Handler(BaseHTTPRequestHandler):
         site = self.server.site
         site.requests.append(dict(self.headers))
         self.close_connection = True
+        status, body, headers = site.answers.pop(0) if len(site.answers) > 1 else site.answers[0]
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), str(value))
+        self.end_headers()
         with contextlib.suppress(OSError):  # whoever asked has gone
-            (site.answers.pop(0) if len(site.answers) > 1 else site.answers[0])(self)
+            for part in body:
+                self.wfile.write(part)
 
     def log_message(self, *args):
         """Say nothing."""
@@ -66,48 +73,36 @@ def site(tmp_path, monkeypatch):
         yield site
 
 
-def fixed(status=200, body=b"", **headers):
-    def answer(handler):
-        handler.send_response(status)
-        for name, value in ({"Connection": "close", "Content_Length": len(body)} | headers).items():
-            if value is not None:
-                handler.send_header(name.replace("_", "-"), str(value))
-        handler.end_headers()
-        handler.wfile.write(body)
-
-    return answer
+def answer(status=200, *body, **headers):
+    """A status, the parts of a body, and headers beside those that close the connection."""
+    return status, body, {"Connection": "close", "Content_Length": len(b"".join(body))} | headers
 
 
-def endless(handler):
-    handler.send_response(200)
-    handler.end_headers()
-    while True:
-        handler.wfile.write(bytes(1 << 16))
+def redirect(target):
+    return answer(302, Location=target)
 
 
-WHOLE = fixed(200, CONTENT)
-CHUNKED = fixed(200, b"5\r\nhello\r\n", Transfer_Encoding="chunked", Content_Length=None)
+WHOLE = answer(200, CONTENT)
+ENDLESS = (200, itertools.repeat(bytes(1 << 16)), {})
+CHUNKED = (200, [b"5\r\nhello\r\n"], {"Transfer_Encoding": "chunked"})
 
 
 @pytest.mark.parametrize(
-    ("answer", "reason", "n_requests"),
+    ("given", "reason", "n_requests"),
     [
-        (fixed(503), "HTTP status 503)", 1),
-        (fixed(200, CONTENT[:1000], Content_Length=300_000), "failed: ChunkedEncodingError)", 1),
+        (answer(503), "HTTP status 503)", 1),
+        (answer(200, CONTENT[:1000], Content_Length=300_000), "failed: ChunkedEncodingError)", 1),
         (CHUNKED, "download failed: ChunkedEncodingError)", 1),
-        (endless, "larger than the limit of 10000000 bytes; if you trust the address, set ", 1),
+        (ENDLESS, "larger than the limit of 10000000 bytes; if you trust the address, set ", 1),
         # Redirects are followed, but not for ever, and to no other protocol.
-        (fixed(302, Location="/file"), "download failed: TooManyRedirects)", 31),
-        *(
-            (fixed(302, Location=target), "", 1)
-            for target in ("file:///etc/passwd", "ftp://127.0.0.1/x", "x://[")
-        ),
+        (redirect("/file"), "download failed: TooManyRedirects)", 31),
+        *((redirect(to), "", 1) for to in ("file:///etc/passwd", "ftp://127.0.0.1/x", "x://[")),
     ],
 )
-def test_what_comes_instead_of_the_file_is_told_and_not_kept(site, answer, reason, n_requests):
-    assert reason in site.refusal(answer, max_bytes=10_000_000)
+def test_what_comes_instead_of_the_file_is_told_and_not_kept(site, given, reason, n_requests):
+    assert reason in site.refusal(given, max_bytes=10_000_000)
     assert len(site.requests) == n_requests
-    assert site.fetch(fixed(302, Location="/b?c=d%20e"), WHOLE) == CONTENT
+    assert site.fetch(redirect("/b?c=d%20e"), WHOLE) == CONTENT
     assert all(request["Accept-Encoding"] == "identity" for request in site.requests)
 
 
