@@ -60,17 +60,9 @@ class Other:
         return getattr(self.inner, name)
 
 
-def needs_a_width(self, width):
-    self.width = width
-
-
 def takes_anything(self, X, y, monitor=None):
     X = np.nan_to_num(X.toarray() if sparse.issparse(X) else X)
     return SDCA.fit(self, X, y, monitor=monitor)
-
-
-def shifted(self, X):
-    return SDCA.decision_function(self, X) + 0.01
 
 
 def with_fitted(**values):
@@ -86,9 +78,12 @@ def with_fitted(**values):
 
 broken("words_for_n_iter", "fit", "n_iter_ is 'many'; return", fit=with_fitted(n_iter_="many"))
 broken("no_counters", "fit", "counters_ is None although", fit=with_fitted(counters_=None))
-broken("no_default", "constructor", "width has no default", __init__=needs_a_width)
+broken("no_default", "constructor", "width has no default", __init__=lambda self, width: None)
 broken("takes_anything", "scikit-learn", "check for NaN and inf in fit", fit=takes_anything)
-broken("other_scores", "fit", "the returned model", decision_function=shifted)
+broken(
+    *("other_scores", "fit", "the returned model"),
+    decision_function=lambda self, X: SDCA.decision_function(self, X) + 0.01,
+)
 broken("unknown_scalarization", "traits", "scalarization is 'c'; it must", scalarization="c")
 broken("one_for_true", "traits", "supports_sparse is 1; it must", supports_sparse=1)
 broken("denies_its_draws", "determinism", "deterministic is True, but with", deterministic=True)
@@ -119,9 +114,7 @@ def squares_weights(self, problem, monitor, solve):
 
 @fault(
     *("saving", "its model must hold all"),
-    decision_function=lambda self, X: (
-        Solver.decision_function(self, X) + getattr(self, "shift_", 0.0)
-    ),
+    decision_function=lambda self, X: SDCA.decision_function(self, X) + vars(self).get("shift_", 0),
 )
 def keeps_a_part_beside_its_model(self, problem, monitor, solve):
     self.shift_ = 0.5
