@@ -37,25 +37,19 @@ FIRST = (
 #: Those whose slow tests start first, the longest at the front: one that starts last would leave
 #: the other worker idle until it ends.
 LONGEST = (
-    "shipped/test_fresh.py",
+    "shipped",
     "faults/test_hostile_solvers.py",
-    "shipped/test_tutorial.py",
     "docs/test_site.py",
-    "faults/test_kills.py",
-    "faults/test_clusters.py",
-    "faults/test_storage.py",
+    "faults",
     "solvers/test_estimators.py",
     "reports/test_browser.py",
-    "reports/regressions",
-    "faults",
     "reports",
 )
 #: Files and folders left out elsewhere than on Linux, and why; see docs/platforms.md.
 _LEFT_OUT = {
     "win32": (
         "runs need Linux, macOS or WSL",
-        ["bench", "ci/test_asv_scripts.py", "ci/test_regress_script.py", "faults", "harness"]
-        + ["shipped"],
+        ["bench", "ci/test_scripts.py", "faults", "harness", "shipped"],
     ),
     "darwin": (
         "orphans of a worker are only adopted on Linux",
@@ -200,10 +194,8 @@ def browser():
     if program is None:
         pytest.skip("Chromium is not installed")
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    arguments = [
-        *("--no-sandbox", "--disable-gpu", "--disable-background-networking"),
-        *("--disable-component-update", "--disable-sync", "--no-first-run"),
-    ]
+    off = ("background-networking", "component-update", "gpu", "sync")
+    arguments = ["--no-sandbox", "--no-first-run", *(f"--disable-{what}" for what in off)]
     with playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=program, args=arguments)
         yield browser

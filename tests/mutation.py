@@ -43,25 +43,22 @@ CONSTANTS = {"0": "1", "1": "0", "0.0": "1.0", "1.0": "0.0", "True": "False", "F
 CALLS = {"min": "max", "minimum": "maximum", "argmin": "argmax", "any": "all"}
 CALLS |= {new: old for old, new in CALLS.items()}
 
-Place = tuple[int, int]
-
 
 @dataclass(frozen=True)
 class Change:
     """One token of a module and what stands there instead; rows count from 1."""
 
     path: Path
-    place: Place
+    place: tuple[int, int]
     old: str
     new: str
 
     def apply(self, text: str) -> str:
         """The text of the module with the change."""
-        lines = text.splitlines(keepends=True)
-        row, column = self.place
-        line = lines[row - 1]
-        assert line[column:].startswith(self.old)
-        lines[row - 1] = line[:column] + self.new + line[column + len(self.old) :]
+        lines, (row, column) = text.splitlines(keepends=True), self.place
+        before, after = lines[row - 1][:column], lines[row - 1][column:]
+        assert after.startswith(self.old)
+        lines[row - 1] = before + self.new + after.removeprefix(self.old)
         return "".join(lines)
 
     def __str__(self) -> str:
@@ -79,7 +76,7 @@ class Finder(ast.NodeVisitor):
         tokens = tokenize.generate_tokens(io.StringIO(text).readline)
         self.tokens = [(token.start, token.string) for token in tokens if token.type in kinds]
 
-    def _add(self, start: Place, end: Place, swaps: dict[str, str]) -> None:
+    def _add(self, start: tuple[int, int], end: tuple[int, int], swaps: dict[str, str]) -> None:
         """Replace what stands between two places, parentheses apart."""
         found = [token for token in self.tokens if start <= token[0] < end and token[1] not in "()"]
         if found and (old := " ".join(text for _, text in found)) in swaps:
@@ -118,11 +115,11 @@ class Finder(ast.NodeVisitor):
                         self.visit(part)
 
 
-def _start(node: ast.expr) -> Place:
+def _start(node: ast.expr) -> tuple[int, int]:
     return node.lineno, node.col_offset
 
 
-def _end(node: ast.expr) -> Place:
+def _end(node: ast.expr) -> tuple[int, int]:
     return node.end_lineno or node.lineno, node.end_col_offset or 0
 
 
@@ -150,21 +147,20 @@ def tests_of(path: Path) -> str:
 
 
 def copy_checkout(folder: Path) -> None:
-    """The tracked files, and new ones that git does not ignore, as they stand."""
+    """The tracked files, and new ones that git does not ignore, as they stand.
+
+    Beside them is a folder in which the folders of the copy are the package ``marginbench``.
+    """
     words = ("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
     listed = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     for name in filter(None, listed.split("\0")):
         if (ROOT / name).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, folder / name)
-
-
-def link_package(copy: Path) -> None:
-    """Make a folder in which the folders of the copy are the package ``marginbench``."""
-    package = copy / ".house" / "marginbench"
-    shutil.copytree(copy / "src" / "marginbench", package)
+    package = folder / ".house" / "marginbench"
+    shutil.copytree(folder / "src" / "marginbench", package)
     for name in (*PACKAGES, "studies"):
-        (package / name).symlink_to(copy / name, target_is_directory=True)
+        (package / name).symlink_to(folder / name, target_is_directory=True)
 
 
 def passes(copy: Path, tests: list[str], timeout: float) -> bool:
@@ -174,14 +170,12 @@ def passes(copy: Path, tests: list[str], timeout: float) -> bool:
         "NUMBA_CACHE_DIR": str(copy / ".numba"),
     }
     options = ("-x", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", "--hypothesis-seed=0")
+    words = [sys.executable, "-m", "pytest", *options, *tests]
+    given = {"cwd": copy, "env": environment, "capture_output": True, "timeout": timeout}
     try:
-        words = [sys.executable, "-m", "pytest", *options, *tests]
-        done = subprocess.run(
-            words, cwd=copy, env=environment, capture_output=True, timeout=timeout
-        )
+        return subprocess.run(words, **given).returncode == 0
     except subprocess.TimeoutExpired:
         return False
-    return done.returncode == 0
 
 
 def main() -> int:
@@ -204,7 +198,6 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "checkout"
         copy_checkout(copy)
-        link_package(copy)
         every = sorted({tests_of(change.path) for change in drawn})
         # Compiles what the tests need, too, outside the time for a change.
         if not passes(copy, every, len(drawn) * options.timeout):

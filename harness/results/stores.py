@@ -149,8 +149,17 @@ class Store:
         if self._url.scheme == "file" and not Path(self._url.path).is_dir():
             return {}  # to read creates nothing
         with self._explained():
-            pages = self._opened.list(chunk_size=1000)
-            return {each["path"]: _item(each, each["size"]) for page in pages for each in page}
+            try:
+                return self._listed()
+            except self._errors as error:
+                # Of an answer that breaks off obstore repeats the request, but not of a listing.
+                if "response body" not in str(error):
+                    raise
+                return self._listed()
+
+    def _listed(self) -> dict[str, Item]:
+        pages = self._opened.list(chunk_size=1000)
+        return {each["path"]: _item(each, each["size"]) for page in pages for each in page}
 
     def get(self, name: str) -> bytes | None:
         """The content of an object; None if there is none of this name."""

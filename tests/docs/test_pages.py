@@ -38,14 +38,6 @@ def blocks(page, language):
     return re.findall(rf"^```{language}\n(.*?)^```", page.read_text("utf-8"), re.M | re.S)
 
 
-def commands():
-    for page in PAGES:
-        for text in blocks(page, "sh"):
-            for line in text.replace("\\\n", " ").splitlines():
-                for words in re.findall(r"(?:^|&& |/)marginbench (.*)", line):
-                    yield page.name, _END.split(words)[0]
-
-
 @pytest.fixture(scope="module")
 def program():
     app = build_app(write_report)
@@ -74,14 +66,15 @@ def test_each_command_has_examples_and_prints_json_if_asked(program):
 
 
 def test_the_commands_of_the_pages_are_those_of_the_program(program):
-    helped = {
-        ("help", _END.split(line.removeprefix("  marginbench "))[0])
-        for _, command in leaves(program)
-        for line in command.epilog.splitlines()[2:]
+    texts = {page.name: "".join(blocks(page, "sh")) for page in PAGES}
+    texts["help"] = "\n".join(command.epilog for _, command in leaves(program))
+    listed = {
+        (page, _END.split(words)[0])
+        for page, text in texts.items()
+        for words in re.findall(r"(?:^ *|&& |/)marginbench (.*)", text.replace("\\\n", " "), re.M)
     }
-    listed = sorted({*commands(), *helped})
     assert len(listed) > 60
-    for page, line in listed:
+    for page, line in sorted(listed):
         words, command, context = shlex.split(line), program, click.Context(program)
         while words and words[0] in getattr(command, "commands", {}):
             command = command.commands[words.pop(0)]

@@ -2,78 +2,57 @@
 
 import contextlib
 import json
+import os
+import signal
 import subprocess
 import sys
-import time
 
 import psutil
 
-#: In seconds; starting takes long where many others start.
-PATIENCE = 120.0
+from .conftest import wait_for
 
 
 class DaskCluster:
     """A scheduler and workers, each with its nanny; a context manager.
 
-    Parameters
-    ----------
-    folder : Path
-        Takes logs and scratch files.
-    environment : dict
-        Of all processes.
+    ``folder`` takes logs and scratch files, ``environment`` is that of all processes.
     """
 
     def __init__(self, folder, environment):
         self.folder, self.environment = folder, environment
         folder.mkdir(exist_ok=True)
         self.nannies = []
-        self.scheduler = self.start_scheduler()
+        file = folder / "scheduler.json"
+        where = ("--host", "127.0.0.1", "--port", "0")
+        self.scheduler = self._start("scheduler", "--scheduler-file", str(file), *where)
+        # It takes long where many others start.
+        wait_for(lambda: file.exists() and file.read_text().endswith("}"), 120.0)
+        self.address = str(json.loads(file.read_text())["address"])
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
         for process in [*self.nannies, self.scheduler]:
-            with contextlib.suppress(psutil.Error):
-                family = psutil.Process(process.pid).children(recursive=True)
-                process.kill()
-                for child in family:
-                    with contextlib.suppress(psutil.Error):
-                        child.kill()
+            # The workers of a nanny are of its group.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
             process.wait()
 
-    @property
-    def address(self):
-        """That of the scheduler."""
-        return str(json.loads((self.folder / "scheduler.json").read_text())["address"])
-
-    def start_scheduler(self):
-        file = self.folder / "scheduler.json"
-        file.unlink(missing_ok=True)
-        where = ("--host", "127.0.0.1", "--port", "0")
-        found = self._start("scheduler", "--scheduler-file", str(file), *where)
-        deadline = time.monotonic() + PATIENCE
-        while not file.exists() or not file.read_text().endswith("}"):
-            assert time.monotonic() < deadline, "the scheduler does not start"
-            time.sleep(0.02)
-        return found
-
-    def start_worker(self):
-        """Start a worker; it joins by and by."""
-        scratch = self.folder / f"scratch-{len(self.nannies)}"
-        found = self._start(
-            *("worker", self.address, "--nthreads", "1", "--death-timeout", "300"),
-            *("--local-directory", str(scratch)),
-        )
-        self.nannies.append(found)
-        return found
-
     def replenish(self):
-        """Start workers until there are two: a nanny whose worker dies as it starts ends, too."""
-        alive = [process for process in self.nannies if process.poll() is None]
-        return alive + [self.start_worker() for _ in range(len(alive), 2)]
+        """Start workers until there are two, which join by and by; their nannies.
 
-    def dask_worker(self, nanny):
+        A nanny whose worker dies as it starts ends, too.
+        """
+        alive = [process for process in self.nannies if process.poll() is None]
+        while len(alive) < 2:
+            scratch = str(self.folder / f"scratch-{len(self.nannies)}")
+            more = ("--nthreads", "1", "--death-timeout", "300", "--local-directory", scratch)
+            alive.append(self._start("worker", self.address, *more))
+            self.nannies.append(alive[-1])
+        return alive
+
+    def worker(self, nanny):
         """The process of a worker, below its nanny."""
         with contextlib.suppress(psutil.Error):
             for child in psutil.Process(nanny.pid).children():
@@ -91,12 +70,3 @@ class DaskCluster:
                 start_new_session=True,
                 env=self.environment,
             )
-
-
-def lines(path):
-    """The JSON objects of a log, one a line; other lines do not count."""
-    found = []
-    for line in path.read_text().splitlines():
-        with contextlib.suppress(ValueError):
-            found.append(json.loads(line))
-    return [item for item in found if isinstance(item, dict)]

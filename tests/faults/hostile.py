@@ -51,7 +51,7 @@ class Harm:
     def raises_without_text(self):
         raise Cruel
 
-    def raises_a_long_text_with_control_characters(self):
+    def raises_a_long_text_of_controls(self):
         raise ValueError("a\x00b\x1b[31mc\u202ed\u2066e\x07" + "x" * 5_000_000)
 
     def raises_out_of_memory(self):
@@ -149,8 +149,6 @@ class Hostile(SMO, Harm):
 
     def _solve(self, problem, monitor):
         if problem.n <= 50:
-            if self.how == "hangs_as_it_is_warmed_up":
-                self.hangs()
             return super()._solve(problem, monitor)
         self.problem, self.monitor = problem, monitor
         self.solution = super()._solve(problem, monitor)
@@ -249,7 +247,7 @@ class HostileMethod(MPLFP, Harm):
     def solve(self, problem, *, max_seconds=None):
         result = super().solve(problem, max_seconds=max_seconds)
         if problem.n <= 50:
-            return result
+            return self.hangs() if self.how == "hangs_as_it_is_warmed_up" else result
         self.result = result
         found = getattr(self, self.how)()
         return result if found is None else found

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from .conftest import Place, numbers, only_long, wait_for
+from .conftest import numbers, only_long, running, wait_for
 
 # Not imported to look: it replaces the handler of Ctrl-C.
 if find_spec("dask_jobqueue") is None:
@@ -40,46 +40,35 @@ CANCEL = "#!/bin/sh\nkill -9 -- -$1\n"
 
 
 @pytest.fixture
-def command(tmp_path):
-    """Runs a study by jobs in a queue; the place, and how it ended."""
-    place = Place(tmp_path)
-    programs = tmp_path / "programs"
+def command(place):
+    """Runs a study by jobs in a queue; how it ended."""
+    programs = place.folder / "programs"
     programs.mkdir()
     for name, text in (("sbatch", SUBMIT), ("scancel", CANCEL)):
-        (programs / name).write_text(text.replace("HERE", str(tmp_path)))
+        (programs / name).write_text(text.replace("HERE", str(place.folder)))
         (programs / name).chmod(0o755)
     place.environment["PATH"] = f"{programs}:{os.environ['PATH']}"
     place.write_study(seeds=12)
 
     def run(queue):
-        text = OPTIONS.replace("QUEUE", queue).replace("FOLDER", str(tmp_path))
-        (tmp_path / "options.toml").write_text(text)
+        text = OPTIONS.replace("QUEUE", queue).replace("FOLDER", str(place.folder))
+        (place.folder / "options.toml").write_text(text)
         options = ("--cluster", "slurm", "--cluster-options", "options.toml", "--out", "there")
-        return place, place.command("run", "small.toml", *options)
+        return place.command("run", "small.toml", *options)
 
     return run
 
 
-def jobs_alive(place):
-    found = []
-    for group in map(int, (place.folder / "jobs").read_text().split()):
-        try:
-            os.killpg(group, 0)
-        except ProcessLookupError:
-            continue
-        found.append(group)
-    return found
-
-
 @pytest.mark.timeout(600)
-def test_a_study_has_the_records_of_a_local_one_and_leaves_no_job(command):
-    place, done = command("short")
-    assert done.code == 0, done
-    assert len((place.folder / "jobs").read_text().split()) == 2
+def test_a_study_has_the_records_of_a_local_one_and_leaves_no_job(command, place):
+    ended = command("short")
+    assert ended.code == 0, ended
+    jobs = [int(group) for group in (place.folder / "jobs").read_text().split()]
+    assert len(jobs) == 2
     script = next(place.folder.glob("script*")).read_text()
     assert "#SBATCH -p short" in script
     assert "#SBATCH -t 00:20" in script
-    wait_for(lambda: not jobs_alive(place))
+    wait_for(lambda: not running(lambda process: os.getpgid(process.pid) in jobs))
     assert place.command("run", "small.toml", "--out", "here", "--quiet").code == 0
     here, there = numbers(place.folder / "here"), numbers(place.folder / "there")
     for row in [*here.values(), *there.values()]:
@@ -90,7 +79,7 @@ def test_a_study_has_the_records_of_a_local_one_and_leaves_no_job(command):
 
 @pytest.mark.timeout(120)
 def test_a_refusal_is_told_in_the_words_of_the_batch_system(command):
-    _, ended = command("refused-queue")
+    ended = command("refused-queue")
     assert ended.code == 4
     last = ended.err.splitlines()[-1]
     assert last.startswith("marginbench: --cluster slurm: no worker can be started: ")

@@ -5,7 +5,6 @@ The long form (MARGINBENCH_FAULTS=long) has 500 runs.
 
 import random
 import signal
-import subprocess
 import time
 from collections import Counter
 
@@ -17,7 +16,7 @@ from .conftest import LONG, Place, numbers, only_long, running, wait_for
 
 pytest.importorskip("distributed", reason="needs marginbench[dask]")
 
-from .clusters import DaskCluster, lines
+from .clusters import DaskCluster
 
 pytestmark = pytest.mark.slow
 SEEDS = 499 if LONG else 7
@@ -71,30 +70,24 @@ def cluster(place):
         yield cluster
 
 
-def start(place, cluster, *more, log):
-    """A command on the cluster, with its events in a log."""
-    with (place.folder / log).open("a") as stderr:
-        options = ("--scheduler", cluster.address, "--log-json", *more)
-        return place.start("run", *options, stderr=stderr, stdout=subprocess.DEVNULL)
-
-
-def ended(place, log):
-    return [item for item in lines(place.folder / log) if item.get("event") == "ended"]
+def start(place, cluster, *more):
+    """A command on the cluster; what it says is in a log."""
+    with (place.folder / "log").open("w") as log:
+        words = ("run", "small.toml", "--scheduler", cluster.address, *more)
+        return place.start(*words, stdout=log, stderr=log)
 
 
 @pytest.mark.timeout(3600)
 def test_a_study_whose_workers_are_killed_has_the_records_of_a_local_one(place, cluster):
     local = place.start("run", "small.toml", "--out", "local", "--quiet")
-    rng = random.Random(1)
-    kills = Counter()
-    for number in range(20):
-        log = f"killed-{number}.log"
-        (place.folder / log).touch()
-        words = ("small.toml", "--out", "there", "--retry-failed")
-        command = start(place, cluster, *words, log=log)
+    there = place.folder / "there"
+    rng, kills, code = random.Random(1), Counter(), 1
+    for _ in range(20):
+        before = len(Journal(there).entries)
+        command = start(place, cluster, "--out", "there", "--retry-failed")
         while command.poll() is None and (LONG or kills.total() < KILLS):
-            seen, after = len(ended(place, log)), rng.randint(*BETWEEN)
-            while command.poll() is None and len(ended(place, log)) < seen + after:
+            enough = len(Journal(there).entries) + rng.randint(*BETWEEN)
+            while command.poll() is None and len(Journal(there).entries) < enough:
                 time.sleep(0.05)
             time.sleep(rng.uniform(0.0, 0.2))
             if command.poll() is not None:
@@ -104,32 +97,29 @@ def test_a_study_whose_workers_are_killed_has_the_records_of_a_local_one(place, 
                 # The other one at once, so that both start anew at the same time.
                 kills[kill_one(cluster, rng, nanny=False)] += 1
         code = command.wait(3000)
-        once = Counter(item["key"] for item in ended(place, log))
-        assert set(once.values()) <= {1}
-        # Only what lost more workers than Dask allows has crashed; another command repeats it.
-        assert code == 0 or all(
-            "workers were lost" in item["reason"]
-            for item in ended(place, log)
-            if item["status"] == "crashed"
-        )
+        journal = Journal(there)
+        ended = [journal.load(entry) for entry in journal.entries[before:]]
+        assert len({record.key for record in ended}) == len(ended)
         if code == 0:
             break
-    assert code == 0, (place.folder / log).read_text()
+        # Only what lost more workers than Dask allows has crashed; another command repeats it.
+        crashed = [record.reason for record in ended if record.status == "crashed"]
+        assert all("workers were lost" in reason for reason in crashed), crashed
+    assert code == 0, (place.folder / "log").read_text()
     assert kills.total() >= KILLS
     assert local.wait(3000) == 0
-    found, here = numbers(place.folder / "there"), numbers(place.folder / "local")
+    found, here = numbers(there), numbers(place.folder / "local")
     for row in [*found.values(), *here.values()]:
         del row["jobs"]  # how many workers shared the machine
-    assert len(found) == SEEDS + 1
     assert found == here
-    assert len(Journal(place.folder / "there").current) == len(found)
-    print(f"{dict(kills)} in {number + 1} commands")  # shown by pytest -s
+    assert len(journal.current) == len(found) == SEEDS + 1
+    print(dict(kills))  # shown by pytest -s
 
 
 def kill_one(cluster, rng, *, nanny):
     """Kill a worker, which its nanny starts anew, or a nanny, for which another one comes."""
     alive = cluster.replenish()
-    workers = [worker for worker in map(cluster.dask_worker, alive) if worker is not None]
+    workers = [worker for worker in map(cluster.worker, alive) if worker is not None]
     if nanny or not workers:
         chosen = rng.choice(alive)
         chosen.kill()
@@ -142,23 +132,21 @@ def kill_one(cluster, rng, *, nanny):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=only_long)])
 def test_what_a_command_has_started_elsewhere_ends_with_it(place, cluster, number):
-    log = f"stopped-{number}.log"
-    more = ("small.toml", "--solver", "sleeper.py:Sleeper", "--seeds", "2", "--out", log[:-4])
-    cluster.replenish()
-    command = start(place, cluster, *more, log=log)
+    def asleep():
+        """What solvers have started to sleep for them, wherever it runs."""
+        return running(lambda process: " ".join(process.cmdline()) == SLEEP)
+
+    nanny = cluster.replenish()[-1]
+    more = ("--solver", "sleeper.py:Sleeper", "--seeds", "2", "--out", f"stopped-{number}")
+    command = start(place, cluster, *more)
     wait_for(lambda: len(asleep()) == 2, 300)
-    before = cluster.dask_worker(cluster.nannies[-1])
+    before = cluster.worker(nanny)
     command.send_signal(number)
     code = command.wait(120)
-    said = (place.folder / log).read_text().splitlines()[-1]
     if number == signal.SIGINT:
         assert code == 130
+        said = (place.folder / "log").read_text().splitlines()[-1]
         assert said.startswith("marginbench: interrupted; 0 of 2 runs are recorded")
     wait_for(lambda: not asleep(), GONE)
     # The Dask workers themselves go on.
-    assert cluster.dask_worker(cluster.nannies[-1]) == before
-
-
-def asleep():
-    """What solvers have started to sleep for them, wherever it runs."""
-    return running(lambda process: " ".join(process.cmdline()) == SLEEP)
+    assert cluster.worker(nanny) == before

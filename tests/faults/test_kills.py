@@ -30,34 +30,23 @@ PATIENCE = 10.0
 #: What all that these tests start has in its environment.
 TOKEN = uuid.uuid4().hex
 
+# Beside Pegasos: one that is done at once, and one that leaves a process behind.
+MORE = """
+[[solver]]
+name = "SMO"
+[[solver]]
+name = "own.py:Own"
+"""
 OWN = """
-import os, subprocess, sys, time
+import os, time
 from marginbench import SMO
 
 class Own(SMO):
     def _solve(self, problem, monitor):
-        if problem.n > 50:
-            if os.fork() == 0:
-                os.setsid()
-                time.sleep(97532)
+        if problem.n > 50 and os.fork() == 0:
+            os.setsid()
+            time.sleep(97532)
         return super()._solve(problem, monitor)
-"""
-STUDY = """
-name = "killed"
-seeds = SEEDS
-[budget]
-timeout = 60.0
-[[task]]
-dataset = "checkers"
-dataset_params = { n_train = 300, n_test = 200 }
-gamma = 10.0
-C = 1.0
-[[solver]]
-name = "SMO"
-[[solver]]
-name = "SBP"
-[[solver]]
-name = "own.py:Own"
 """
 
 
@@ -66,36 +55,35 @@ def place(tmp_path_factory):
     place = Place(tmp_path_factory.mktemp("kills"))
     place.environment["MARGINBENCH_TEST"] = TOKEN
     (place.folder / "own.py").write_text(OWN)
-    (place.folder / "killed.toml").write_text(STUDY.replace("SEEDS", str(SEEDS)))
+    place.write_study(seeds=SEEDS, more=MORE)
     return place
 
 
 @pytest.fixture(scope="module")
 def undisturbed(place):
-    """The records of two commands at once, which share the runs; nobody kills them."""
+    """The records and the plan of two commands at once, which share the runs; nobody kills them."""
     both = [start(place, "shared") for _ in range(2)]
     assert [command.wait(300) for command in both] == [0, 0], log_of(place, "shared")
-    assert leftovers(place.folder / "shared") == []
-    return numbers(place.folder / "shared")
+    return contents(place.folder / "shared")
 
 
 def start(place, name, *more):
     with (place.folder / f"{name}.log").open("a") as log:
-        return place.start("run", "killed.toml", "--out", name, *more, stdout=log, stderr=log)
+        return place.start("run", "small.toml", "--out", name, *more, stdout=log, stderr=log)
 
 
 def log_of(place, name):
     return (place.folder / f"{name}.log").read_text()
 
 
-def kill(way, command, rng):
-    if way == "group":
-        os.killpg(command.pid, signal.SIGKILL)
-    elif way == "command":
-        command.kill()
-    else:  # a worker, a guardian, or what a solver has started
-        with contextlib.suppress(psutil.Error, IndexError):
-            rng.choice(psutil.Process(command.pid).children(recursive=True)).kill()
+def contents(results):
+    """What the records and the plan say; nothing may be there that does not belong there."""
+    known = {"report.html", "journal", "runs.parquet", "study.json", "facts.json"}
+    # A killed process may leave what it wrote.
+    unfinished = re.compile(rf"{re.escape(UNFINISHED)}\w+-({'|'.join(known)})\.part")
+    others = {path.name for path in results.iterdir()} - known
+    assert [name for name in others if not unfinished.fullmatch(name)] == []
+    return numbers(results), json.loads((results / "study.json").read_text())["planned"]
 
 
 @pytest.mark.timeout(3600)
@@ -113,7 +101,13 @@ def test_a_study_that_is_killed_again_and_again_ends_as_an_undisturbed_one(place
                 command.wait(rng.uniform(0.0, LATEST * (1 + attempt / 4)))
             if command.poll() is not None:
                 break
-            kill(way, command, rng)
+            if way == "group":
+                os.killpg(command.pid, signal.SIGKILL)
+            elif way == "command":
+                command.kill()
+            else:  # a worker, a guardian, or what a solver has started
+                with contextlib.suppress(psutil.Error, IndexError):
+                    rng.choice(psutil.Process(command.pid).children(recursive=True)).kill()
             kills += 1
             code = command.wait(120)
             if way == "one of them":
@@ -123,19 +117,5 @@ def test_a_study_that_is_killed_again_and_again_ends_as_an_undisturbed_one(place
         last = start(place, name, "--retry-failed")
         assert last.wait(300) == 0, log_of(place, name)
         assert "Traceback" not in log_of(place, name)
-        assert numbers(place.folder / name) == undisturbed
-        assert leftovers(place.folder / name) == []
-        assert plan_of(place, name) == plan_of(place, "shared")
+        assert contents(place.folder / name) == undisturbed
     print(f"{kills} kills in {rounds} studies")  # shown by pytest -s
-
-
-def plan_of(place, name):
-    return json.loads((place.folder / name / "study.json").read_text())["planned"]
-
-
-def leftovers(results):
-    """Whatever does not belong into a results folder; a killed process may leave what it wrote."""
-    known = {"report.html", "journal", "runs.parquet", "study.json", "facts.json"}
-    unfinished = re.compile(rf"{re.escape(UNFINISHED)}\w+-({'|'.join(known)})\.part")
-    names = {path.name for path in results.iterdir()}
-    return [name for name in names - known if not unfinished.fullmatch(name)]

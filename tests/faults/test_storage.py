@@ -26,13 +26,6 @@ WRITES = {
 REASONS = (errno.ENOSPC, errno.EROFS, errno.EIO, errno.EDQUOT)
 
 
-def fault(what, rng, number=0):
-    path, size = WRITES[what]
-    step = rng.choice(["open", "write", "write", "sync", "replace"])
-    after, reason = rng.randrange(size), rng.choice(REASONS)
-    return {"path": path, "number": number, "step": step, "after": after, "errno": reason}
-
-
 def complaint(ended):
     """The one line that a command says whose disk fails."""
     assert ended.code == 4, ended
@@ -42,28 +35,24 @@ def complaint(ended):
     return line
 
 
-def run_with(place, broken):
-    """Run the study with one write that fails, and check how the command ends; what it says."""
-    injected = {"PYTHONPATH": str(INJECTED), "MARGINBENCH_FAULT": json.dumps(broken)}
-    line = complaint(place.command("run", "small.toml", env=injected))
-    assert f"({os.strerror(broken['errno'])})" in line
-    assert "cannot" in line
-    assert place.leftovers() == []
-    return line
-
-
 @pytest.mark.parametrize("seed", range(8) if LONG else [1])
 def test_each_write_may_fail_and_the_command_resumes(place, undisturbed, seed):
     """Faults are injected into the processes (``injected/sitecustomize.py``), one at a time."""
     rng = random.Random(seed)
     results = place.folder / "results" / "small"
-    for what in WRITES:
-        # Of the records, the first is written and the second is not. All of them are, if that they
-        # are on the disk cannot be had, which shows at the end.
-        broken = fault(what, rng, number=int(what == "record"))
-        said = run_with(place, broken)
+    for what, (path, size) in WRITES.items():
+        step = rng.choice(["open", "write", "write", "sync", "replace"])
+        fault = {"path": path, "step": step, "after": rng.randrange(size)}
+        # Of the records, the first is written and the second is not.
+        fault |= {"number": int(what == "record"), "errno": rng.choice(REASONS)}
+        injected = {"PYTHONPATH": str(INJECTED), "MARGINBENCH_FAULT": json.dumps(fault)}
+        said = complaint(place.command("run", "small.toml", env=injected))
+        assert f"({os.strerror(fault['errno'])})" in said
+        assert "cannot" in said
+        assert place.leftovers() == []
         if what == "record":
-            assert len(numbers(results)) == (3 if broken["step"] == "sync" else 1)
+            # All of them are, if that they are on the disk cannot be had, which shows at the end.
+            assert len(numbers(results)) == (3 if step == "sync" else 1)
     # The page is all that is missing.
     assert said.endswith("write it with 'marginbench report'; the runs are recorded")
     assert numbers(results) == undisturbed

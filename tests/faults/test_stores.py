@@ -12,13 +12,7 @@ import pytest
 
 from marginbench.harness.errors import UserError
 from marginbench.harness.execution.runner import run_study
-from marginbench.harness.results.stores import (
-    RETRY_VARIABLE,
-    StoreError,
-    StoreUrl,
-    local_folder,
-    synced,
-)
+from marginbench.harness.results.stores import RETRY_VARIABLE, StoreError, local_folder, synced
 from marginbench.solvers.numeric.compiling import cache_folder
 
 from ..harness.answers import InProcess
@@ -34,6 +28,7 @@ moto = pytest.importorskip(
 
 pytestmark = pytest.mark.slow
 BUCKET = "studies"
+URL = f"s3://{BUCKET}/study"
 
 
 class Site:
@@ -41,11 +36,10 @@ class Site:
 
     def __init__(self, application):
         self.application, self.numbers = application, itertools.count(1)
-        self.choose = in_turn({}, 1)
+        self.choose = NEVER
 
     def __call__(self, environ, start_response):
-        method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
-        fault = self.choose(next(self.numbers), method, path)
+        fault = self.choose(next(self.numbers), environ["REQUEST_METHOD"], environ["PATH_INFO"])
         if fault == "503":
             start_response("503 Slow Down", [("Content-Length", "0")])
             return []
@@ -55,32 +49,26 @@ class Site:
             environ["werkzeug.socket"].shutdown(socket.SHUT_RDWR)
         return [content[: len(content) // 2] if fault == "cut" else content]
 
-    def names(self, folder):
-        self.choose = in_turn({}, 1)
-        found = boto3.client("s3").list_objects_v2(Bucket=BUCKET, Prefix=f"{folder}/")
-        return [item["Key"].partition("/")[2] for item in found.get("Contents", [])]
+    def names(self):
+        self.choose = NEVER
+        found = boto3.client("s3").list_objects_v2(Bucket=BUCKET).get("Contents", [])
+        return [item["Key"].removeprefix("study/") for item in found]
 
 
-@pytest.fixture(autouse=True)
-def own_settings(tmp_path, monkeypatch):
-    for name in list(os.environ):
-        if name.startswith("AWS_"):
-            monkeypatch.delenv(name)
-    for name, value in {
-        "AWS_ACCESS_KEY_ID": "key",
-        "AWS_SECRET_ACCESS_KEY": "secret",
-        "AWS_DEFAULT_REGION": "us-east-1",
-        "AWS_EC2_METADATA_DISABLED": "true",
-        "NO_PROXY": "127.0.0.1",
-        "NUMBA_CACHE_DIR": str(cache_folder().parent),
-        "MARGINBENCH_CACHE": str(tmp_path / "cache"),
-    }.items():
-        monkeypatch.setenv(name, value)
+def in_turn(faults, of):
+    """Each fault now and then."""
+    return lambda count, method, path: faults.get(count % of, "")
+
+
+NEVER = in_turn({}, 1)
 
 
 @pytest.fixture
-def site(own_settings, monkeypatch):
-    application, sites = moto.DomainDispatcherApplication, []
+def site(tmp_path, monkeypatch):
+    """A server with an empty bucket, and no settings but those for it."""
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    sites, application = [], moto.DomainDispatcherApplication
 
     def failing(create):
         sites.append(Site(application(create)))
@@ -89,17 +77,25 @@ def site(own_settings, monkeypatch):
     monkeypatch.setattr(moto, "DomainDispatcherApplication", failing)
     server = moto.ThreadedMotoServer("127.0.0.1", 0, verbose=False)
     server.start()
-    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.get_host_and_port()[1]}")
-    boto3.client("s3").create_bucket(Bucket=BUCKET)
+    for name, value in {
+        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{server.get_host_and_port()[1]}",
+        "AWS_ACCESS_KEY_ID": "key",
+        "AWS_SECRET_ACCESS_KEY": "secret",
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "AWS_CONFIG_FILE": str(tmp_path / "none"),
+        "AWS_SHARED_CREDENTIALS_FILE": str(tmp_path / "none"),
+        "NO_PROXY": "127.0.0.1",
+        "NUMBA_CACHE_DIR": str(cache_folder().parent),
+        "MARGINBENCH_CACHE": str(tmp_path / "cache"),
+    }.items():
+        monkeypatch.setenv(name, value)
+    client = boto3.client("s3")
+    client.create_bucket(Bucket=BUCKET)
+    for name in sites[0].names():  # of the test before
+        client.delete_object(Bucket=BUCKET, Key=f"study/{name}")
     yield sites[0]
     server.stop()
-
-
-@pytest.fixture
-def url(request):
-    """A path of this test alone."""
-    name = "".join(c if c.isalnum() else "-" for c in request.node.name)
-    return StoreUrl.parsed(f"s3://{BUCKET}/{name}")
 
 
 @pytest.fixture(scope="module")
@@ -114,9 +110,9 @@ def alone(board, tmp_path_factory):
     return numbers(folder)
 
 
-def run(study, url):
-    """Run a study on a store; the mirror."""
-    with synced(str(url), lambda line: None) as (folder, exchange):
+def run(study):
+    """Run a study on the store; the mirror."""
+    with synced(URL, lambda line: None) as (folder, exchange):
         summary = run_study(study, folder, executor=InProcess(), exchange=exchange)
         assert sum(summary.statuses.values()) == 4
         return folder
@@ -124,41 +120,34 @@ def run(study, url):
 
 def files(folder):
     """What of a mirror is in the store."""
-    patterns = ("journal/*.jsonl", "study.json")
-    paths = [path for pattern in patterns for path in folder.glob(pattern)]
+    paths = [*folder.glob("journal/*.jsonl"), folder / "study.json"]
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
-
-
-def in_turn(faults, of):
-    """Each fault now and then."""
-    return lambda count, method, path: faults.get(count % of, "")
 
 
 @pytest.mark.parametrize(
     ("faults", "of"),
     [
         ({3: "503", 7: "cut", 11: "lost"}, 17),
-        *([({0: "503"}, 3), ({0: "cut"}, 4), ({0: "lost"}, 5)] if LONG else []),
+        ({0: "cut"}, 4),
+        *([({0: "503"}, 3), ({0: "lost"}, 5)] if LONG else []),
     ],
 )
 def test_a_server_that_fails_now_and_then_changes_nothing(
-    site, url, board, alone, faults, of, tmp_path, monkeypatch
+    site, board, alone, faults, of, tmp_path, monkeypatch
 ):
     site.choose = in_turn(faults, of)
-    mirror = run(board, url)
+    mirror = run(board)
     assert numbers(mirror) == alone
     # As if on another machine.
     monkeypatch.setenv("MARGINBENCH_CACHE", str(tmp_path / "elsewhere"))
-    again = local_folder(str(url))
+    again = local_folder(URL)
     assert again != mirror
     assert files(again) == files(mirror)
-    assert {name.partition("/")[0] for name in site.names(url.path)} == {
-        "journal", "study.json"
-    }  # fmt: skip
+    assert {name.partition("/")[0] for name in site.names()} == {"journal", "study.json"}
 
 
 def test_a_server_that_is_gone_ends_no_study_and_the_next_command_pushes(
-    site, url, board, alone, monkeypatch
+    site, board, alone, monkeypatch
 ):
     monkeypatch.setenv(RETRY_VARIABLE, "0.5")
     taken = []
@@ -171,29 +160,27 @@ def test_a_server_that_is_gone_ends_no_study_and_the_next_command_pushes(
 
     site.choose = once_it_has_taken_something
     with pytest.raises(StoreError) as caught:
-        run(board, url)
+        run(board)
     message = str(caught.value)
-    assert message.startswith(f"{url}: cannot be read or written (")
+    assert message.startswith(f"{URL}: cannot be read or written (")
     assert "; what was recorded stays in " in message
     assert caught.value.exit_code == 4
-    (first,) = (name for name in site.names(url.path) if name.startswith("journal/"))
-    site.choose = in_turn({}, 1)
-    assert numbers(run(board, url)) == alone
-    assert first in site.names(url.path)
-    assert len(site.names(url.path)) > 2
+    (first,) = (name for name in site.names() if name.startswith("journal/"))
+    site.choose = NEVER
+    assert numbers(run(board)) == alone
+    assert first in site.names()
+    assert len(site.names()) > 2
 
 
-def test_what_is_wrong_with_a_store_is_said_in_a_line(site, url, monkeypatch, tmp_path):
-    def refused(message, url=url, error=StoreError):
+def test_what_is_wrong_with_a_store_is_said_in_a_line(site, monkeypatch):
+    def refused(message, url=URL, error=StoreError):
         with pytest.raises(error, match=message):
-            local_folder(str(url))
+            local_folder(url)
 
-    refused(rf"^{url}: no results here \(study.json is missing\)$", error=UserError)
+    refused(rf"^{URL}: no results here \(study.json is missing\)$", error=UserError)
     refused(r"^s3://no-such/a: cannot be read or written \(.*NoSuchBucket", "s3://no-such/a")
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name)
-    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
-        monkeypatch.setenv(name, str(tmp_path / "none"))
     refused(r"credentials.*; see 'Credentials' in docs/stores")
     monkeypatch.setenv("AWS_PROFILE", "nobody")
     refused(r"The config profile \(nobody\) could not be found")

@@ -12,8 +12,7 @@ import io
 import json
 import os
 
-_real_open, _real_fsync, _real_replace = io.open, os.fsync, os.replace
-_real_write = os.write
+_real_open, _real_fsync, _real_replace, _real_write = io.open, os.fsync, os.replace, os.write
 
 
 class Broken(io.FileIO):
@@ -39,19 +38,17 @@ class Fault:
         self.chosen = None
 
     def open(self, file, mode="r", *args, **kwargs):
-        if mode != "wb" or self.path not in str(file):
-            return _real_open(file, mode, *args, **kwargs)
-        self.number -= 1
-        if self.number != -1:
-            return _real_open(file, mode, *args, **kwargs)
-        self.chosen = os.path.abspath(file)
-        if self.step == "open":
-            raise self.reason
-        if self.step != "write":
-            return _real_open(file, mode, *args, **kwargs)
-        broken = Broken(file, "w")
-        broken.room, broken.reason = self.after, self.reason
-        return io.BufferedWriter(broken, 1)
+        if mode == "wb" and self.path in str(file):
+            self.number -= 1
+            if self.number == -1:
+                self.chosen = os.path.abspath(file)
+                if self.step == "open":
+                    raise self.reason
+                if self.step == "write":
+                    broken = Broken(file, "w")
+                    broken.room, broken.reason = self.after, self.reason
+                    return io.BufferedWriter(broken, 1)
+        return _real_open(file, mode, *args, **kwargs)
 
     def fsync(self, descriptor):
         if self.step == "sync" and self.chosen == os.readlink(f"/proc/self/fd/{descriptor}"):
@@ -77,5 +74,4 @@ class Fault:
 
 if "MARGINBENCH_FAULT" in os.environ:
     fault = Fault(**json.loads(os.environ["MARGINBENCH_FAULT"]))
-    io.open, os.fsync, os.replace = fault.open, fault.fsync, fault.replace
-    os.write = fault.write
+    io.open, os.fsync, os.replace, os.write = fault.open, fault.fsync, fault.replace, fault.write

@@ -1,7 +1,6 @@
 """Each check catches the fault that it is meant for, in a solver that is right but for that."""
 
 import itertools
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -15,32 +14,40 @@ from marginbench.harness.conformance.scaffold import write_solver
 from marginbench.harness.loading import load_class
 from marginbench.solvers import PCT, SDCA, SMO, Solution, Solver, WeightedSolver, hyperparameters
 
-#: A fault -> what makes a class of the good one, the check that is meant for it, and words of what
-#: that says.
+#: A fault -> a class that has it, the check that is meant for it, and words of what that says.
 FAULTS = {}
+
+
+def broken(name, check, words, base=SDCA, **attributes):
+    """A class with a fault: some of its attributes are others."""
+    cls = type(f"Broken_{name}", (base,), {"__module__": __name__, **attributes})
+    globals()[cls.__name__] = cls  # pickle finds it by its name
+    FAULTS[name] = cls, check, words
 
 
 def fault(check, words, **attributes):
     """A fault of ``_solve``, given the right one as the last argument."""
 
     def of(change):
-        def make(good):
-            def _solve(self, problem, monitor):
-                def solve(problem=problem, monitor=monitor):
-                    return good._solve(self, problem, monitor)
+        def _solve(self, problem, monitor):
+            def solve(problem=problem, monitor=monitor):
+                return SDCA._solve(self, problem, monitor)
 
-                return change(self, problem, monitor, solve)
+            return change(self, problem, monitor, solve)
 
-            return type("Own", (good,), {"_solve": _solve, "__module__": __name__, **attributes})
-
-        FAULTS[change.__name__] = (make, check, words)
+        broken(change.__name__, check, words, _solve=_solve, **attributes)
 
     return of
 
 
-def attribute(name, check, words, **attributes):
-    """A fault of a class whose attributes are others."""
-    FAULTS[name] = (lambda good: type("Own", (good,), attributes), check, words)
+def outcome(name, check, words, change):
+    """A fault in what ``_solve`` returns: the solution with changes that depend on it."""
+
+    def _solve(self, problem, monitor):
+        solution = SDCA._solve(self, problem, monitor)
+        return replace(solution, **change(solution))
+
+    broken(name, check, words, _solve=_solve)
 
 
 class Other:
@@ -53,38 +60,33 @@ class Other:
         return getattr(self.inner, name)
 
 
-def needs_a_width(self, width):
-    self.width = width
-
-
 def takes_anything(self, X, y, monitor=None):
     X = np.nan_to_num(X.toarray() if sparse.issparse(X) else X)
-    return type(self).__base__.fit(self, X, y, monitor=monitor)
-
-
-def shifted(self, X):
-    return type(self).__base__.decision_function(self, X) + 0.01
+    return SDCA.fit(self, X, y, monitor=monitor)
 
 
 def with_fitted(**values):
     """A fit that sets attributes at its end."""
 
     def fit(self, X, y, *, monitor=None):
-        type(self).__base__.fit(self, X, y, monitor=monitor)
+        SDCA.fit(self, X, y, monitor=monitor)
         vars(self).update(values)
         return self
 
     return fit
 
 
-attribute("words_for_n_iter", "fit", "n_iter_ is 'many'; return", fit=with_fitted(n_iter_="many"))
-attribute("no_counters", "fit", "counters_ is None although", fit=with_fitted(counters_=None))
-attribute("no_default", "constructor", "width has no default", __init__=needs_a_width)
-attribute("takes_anything", "scikit-learn", "check for NaN and inf in fit", fit=takes_anything)
-attribute("other_scores", "fit", "the returned model", decision_function=shifted)
-attribute("unknown_scalarization", "traits", "scalarization is 'c'; it must", scalarization="c")
-attribute("one_for_true", "traits", "supports_sparse is 1; it must", supports_sparse=1)
-attribute("denies_its_draws", "determinism", "deterministic is True, but with", deterministic=True)
+broken("words_for_n_iter", "fit", "n_iter_ is 'many'; return", fit=with_fitted(n_iter_="many"))
+broken("no_counters", "fit", "counters_ is None although", fit=with_fitted(counters_=None))
+broken("no_default", "constructor", "width has no default", __init__=lambda self, width: None)
+broken("takes_anything", "scikit-learn", "check for NaN and inf in fit", fit=takes_anything)
+broken(
+    *("other_scores", "fit", "the returned model"),
+    decision_function=lambda self, X: SDCA.decision_function(self, X) + 0.01,
+)
+broken("unknown_scalarization", "traits", "scalarization is 'c'; it must", scalarization="c")
+broken("one_for_true", "traits", "supports_sparse is 1; it must", supports_sparse=1)
+broken("denies_its_draws", "determinism", "deterministic is True, but with", deterministic=True)
 
 
 @hyperparameters
@@ -101,24 +103,18 @@ class HasNoParameterOfTheBias(Solver):
     _solve = IgnoresWeights._solve
 
 
-class SquaresWeights(SDCA):
-    def _solve(self, problem, monitor):
-        return super()._solve(Other(problem, weights=problem.weights**2), monitor)
+broken("no_bias", "traits", "there is no parameter fit_intercept", HasNoParameterOfTheBias)
+broken("ignores_weights", "weights", "weights change nothing", IgnoresWeights)
 
 
-for cls, check, words in (
-    (HasNoParameterOfTheBias, "traits", "there is no parameter fit_intercept"),
-    (IgnoresWeights, "weights", "weights change nothing"),
-    (SquaresWeights, "weights", "with weights its objective is"),
-):
-    FAULTS[cls.__name__] = (lambda good, cls=cls: type("Own", (cls,), {}), check, words)
+@fault("weights", "with weights its objective is")
+def squares_weights(self, problem, monitor, solve):
+    return solve(Other(problem, weights=problem.weights**2))
 
 
 @fault(
     *("saving", "its model must hold all"),
-    decision_function=lambda self, X: (
-        Solver.decision_function(self, X) + getattr(self, "shift_", 0.0)
-    ),
+    decision_function=lambda self, X: SDCA.decision_function(self, X) + vars(self).get("shift_", 0),
 )
 def keeps_a_part_beside_its_model(self, problem, monitor, solve):
     self.shift_ = 0.5
@@ -130,17 +126,6 @@ def writes_to_the_points(self, problem, monitor, solve):
     if not sparse.issparse(problem.X):
         problem.X /= np.linalg.norm(problem.X, axis=1, keepdims=True)
     return solve()
-
-
-def outcome(name, check, words, change):
-    """A fault in what ``_solve`` returns: the solution with changes that depend on it."""
-
-    def changed(self, problem, monitor, solve):
-        solution = solve()
-        return replace(solution, **change(solution))
-
-    changed.__name__ = name
-    fault(check, words)(changed)
 
 
 def other_coef(change):
@@ -292,13 +277,9 @@ def rounds_float32_data(self, problem, monitor, solve):
     "kernel function", "take every entry from problem.oracle", supports_sparse=False, **NO_PROBLEM
 )
 def own_gram_matrix(self, problem, monitor, solve):
-    gamma = getattr(problem.kernel, "gamma", self.gamma)
-
-    def row(i):
-        return np.exp(-gamma * np.square(problem.X - problem.X[i]).sum(axis=1))
-
-    oracle = Other(problem.oracle, diag=lambda: np.ones(problem.n), row=row)
-    return solve(Other(problem, oracle=oracle))
+    X, gamma = problem.X, getattr(problem.kernel, "gamma", self.gamma)
+    K = np.exp(-gamma * np.square(X[:, None] - X).sum(axis=2))
+    return Solution(problem.expansion(problem.y / K.sum(axis=1)), 1, "converged")
 
 
 @fault("several classes", "class 2 of 3 differs by")
@@ -309,34 +290,21 @@ def keeps_scores_for_the_next_class(self, problem, monitor, solve):
     return replace(solution, model=problem.expansion(coef))
 
 
-@pytest.fixture(scope="module")
-def good(tmp_path_factory):
-    """The solver that ``marginbench new solver`` writes."""
-    folder = tmp_path_factory.mktemp("good")
-    write_solver("GoodSolver", folder)
-    return load_class("good_solver.py:GoodSolver", folder)
-
-
-@pytest.fixture
-def broken(good, monkeypatch):
-    """The solver with a fault, as a class that pickle finds by its name."""
-
-    def with_fault(name):
-        cls = FAULTS[name][0](good)
-        cls.__qualname__ = cls.__name__ = f"Broken{name}"
-        monkeypatch.setattr(sys.modules[cls.__module__], cls.__name__, cls, raising=False)
-        return cls
-
-    return with_fault
-
-
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_fault_is_caught_by_the_check_that_is_meant_for_it(broken, name):
-    _, check, words = FAULTS[name]
-    found = checked(broken(name), "estimator", check)
+def test_a_fault_is_caught_by_the_check_that_is_meant_for_it(name):
+    cls, check, words = FAULTS[name]
+    found = checked(cls, "estimator", check)
     assert found.verdict == "fail"
     assert words in found.detail
     assert "\n" not in found.detail
+
+
+def test_what_is_written_to_begin_with_passes_and_every_check_has_a_fault_that_it_catches(tmp_path):
+    write_solver("GoodSolver", tmp_path)
+    good = load_class("good_solver.py:GoodSolver", tmp_path)
+    found = [checked(good, "estimator", check) for check in CHECKS["estimator"]]
+    assert [finding for finding in found if finding.verdict == "fail"] == []
+    assert {check for _, check, _ in FAULTS.values()} == set(CHECKS["estimator"])
 
 
 def test_solutions_within_the_tolerance_may_differ():
@@ -346,16 +314,15 @@ def test_solutions_within_the_tolerance_may_differ():
         supports_no_bias = False
 
         def _solve(self, problem, monitor):
-            return meanwhile(
-                self,
-                lambda: super(Uneven, self)._solve(problem, monitor),
-                tol=self.tol * next(tols),
-            )
+            def solve():
+                return SMO._solve(self, problem, monitor)
+
+            return meanwhile(self, solve, tol=self.tol * next(tols))
 
     assert checked(Uneven, "estimator", "several classes").verdict == "pass"
 
 
-def test_what_scikit_learn_asserts_without_a_word_is_shown(broken, monkeypatch):
+def test_what_scikit_learn_asserts_without_a_word_is_shown(monkeypatch):
     def check_estimator(solver, **options):
         with pytest.raises(AssertionError) as caught:
             check_classifiers_train("Own", solver)
@@ -363,14 +330,8 @@ def test_what_scikit_learn_asserts_without_a_word_is_shown(broken, monkeypatch):
         return [{"check_name": name, "status": "failed", "exception": caught.value}]
 
     monkeypatch.setattr(estimators, "check_estimator", check_estimator)  # all take seconds
-    found = checked(broken("wrong_sign"), "estimator", "scikit-learn")
+    found = checked(FAULTS["wrong_sign"][0], "estimator", "scikit-learn")
     assert found.detail.startswith("check_classifiers_train: assert accuracy_score(")
-
-
-def test_the_solver_without_a_fault_passes_and_every_check_has_a_fault_that_it_catches(good):
-    found = [checked(good, "estimator", check) for check in CHECKS["estimator"]]
-    assert [finding for finding in found if finding.verdict == "fail"] == []
-    assert {check for _, check, _ in FAULTS.values()} == set(CHECKS["estimator"])
 
 
 # Feasibility methods

@@ -101,14 +101,13 @@ def test_a_run_that_is_cut_off_keeps_what_it_has(recwarn):
 def test_a_proof_at_the_end_is_no_time_of_the_iterations(monkeypatch):
     def dear(space, x):
         started = process_time()
-        while process_time() - started < 0.3:
+        while process_time() - started < 0.2:
             pass
 
     monkeypatch.setattr(Space, "inseparability_proof", dear)
     found, _, _ = run(NONE)
     assert found["found"] == "margin_at_most_tol"
-    assert found["cpu_s"] < 0.3
-    assert found["wall_s"] < 0.3
+    assert max(found["cpu_s"], found["wall_s"]) < 0.2
 
 
 def test_a_false_certificate_is_wrong(mine):

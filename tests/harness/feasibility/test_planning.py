@@ -31,12 +31,8 @@ def study_of(**tables):
     return FeasibilityStudy.model_validate(values)
 
 
-def facts_of(study, data=None):
-    return preflight(study, FakeExecutor(data), lambda line: None)
-
-
 def plan(study, data=None):
-    return KIND.plan(study, facts_of(study, data))
+    return KIND.plan(study, preflight(study, FakeExecutor(data), lambda line: None))
 
 
 def test_methods_run_on_what_they_take_as_often_as_they_are_to():
@@ -64,34 +60,33 @@ def test_a_run_carries_all_that_its_worker_needs():
     assert run.columns["solver_class"] == "marginbench:MPLFP"
 
 
-def keys(study, data=None):
-    return [run.key for run in plan(study, data)]
+def keys(data=None, **tables):
+    return [run.key for run in plan(study_of(**tables), data)]
 
 
 def test_the_key_of_a_cell_knows_what_changes_a_run_and_nothing_else():
-    base = keys(study_of())
+    base = keys()
     assert len(set(base)) == 20
-    assert keys(study_of(budget={"timeout": 3.0, "memory": 99.0})) == base
-    assert keys(study_of(cell=[{**CELL, "published": {"MPLFP": 2.5}}])) == base
-    assert keys(study_of(title="another", source="another")) == base
-    fewer = keys(study_of(cell=[{**CELL, "instances": 2}]))
-    assert fewer == base[:2]
+    for change in (
+        {"budget": {"timeout": 3.0, "memory": 99.0}},
+        {"cell": [{**CELL, "published": {"MPLFP": 2.5}}]},
+        {"title": "another", "source": "another"},
+    ):
+        assert keys(**change) == base
+    assert keys(cell=[{**CELL, "instances": 2}]) == base[:2]
     for change in ({"kappa": 4.0}, {"tol": 1e-2}, {"m": 9}, {"generator": "lap"}, {"label": "b"}):
-        assert not set(keys(study_of(cell=[{**CELL, **change}]))) & set(base), change
-    method = {"name": "MPLFP", "params": {"max_iter": 7}}
-    assert not set(keys(study_of(method=[method]))) & set(base)
+        assert not set(keys(cell=[{**CELL, **change}])) & set(base), change
+    assert not set(keys(method=[{"name": "MPLFP", "params": {"max_iter": 7}}])) & set(base)
 
 
 def test_the_key_of_images_knows_their_data():
-    def key(data):
-        (found,) = keys(study_of(cell=[], images=[IMAGES], method=[{"name": "MPKFP"}]), data)
+    def key(outcome="done", reason="", **changes):
+        data = Outcome(outcome, replace(DATA, **changes), reason=reason)
+        (found,) = keys(data, cell=[], images=[IMAGES], method=[{"name": "MPKFP"}])
         return found
 
-    first = key(Outcome("done", DATA))
-    assert key(Outcome("done", replace(DATA, citation="other", notes=("note",)))) == first
-    other = key(Outcome("done", replace(DATA, fingerprint="g" * 64)))
-    missing = key(Outcome("data", reason="digits: gone"))
-    assert len({first, other, missing}) == 3
+    assert key(citation="other", notes=("note",)) == key()
+    assert len({key(), key(fingerprint="g" * 64), key("data", "digits: gone")}) == 3
 
 
 def pct(**params):
@@ -118,4 +113,4 @@ def pct(**params):
 )
 def test_what_does_not_fit_is_refused_before_anything_runs(tables, message):
     with pytest.raises((StudyError, ValidationError), match=message):
-        facts_of(study_of(**tables))
+        plan(study_of(**tables))
