@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 from sklearn.svm import SVC
 
-from marginbench.solvers import RBF, KernelOracle, Laplacian, Linear, Polynomial
+from marginbench.solvers import RBF, Counters, KernelOracle, Laplacian, Linear, Polynomial
 from marginbench.solvers.kernels import (
     is_registered,
     kernel_class,
@@ -137,6 +137,8 @@ def test_precomputed_entries_are_the_matrix():
         np.testing.assert_array_equal(oracle.diag(), np.diag(K))
         between = rng.standard_normal((3, 6))
         np.testing.assert_array_equal(against(oracle, between), between)
+        # Asked for, but never computed.
+        assert oracle.counters == Counters(kernel_evals=6 + 4 + 6, kernel_evals_computed=0)
 
 
 def test_a_callable_sees_the_users_own_points_and_may_return_the_same_array_again():
