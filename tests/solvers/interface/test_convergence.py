@@ -46,12 +46,6 @@ def warnings_of(solver, X, y, **options):
     return [item for item in caught if issubclass(item.category, ConvergenceWarning)]
 
 
-def test_every_solver_has_a_rule_or_a_fixed_horizon():
-    for name, solver_class in registry().items():
-        rule = {"tol", "target_margin", "min_improvement"} & {*solver_class().get_params()}
-        assert bool(rule) == (name not in WITHOUT_A_RULE), name
-
-
 @pytest.mark.parametrize("name", RULED)
 def test_a_run_that_ends_at_its_limit_says_what_it_fell_short_of(points, name):
     solver, limit = short(name, tol=1e-9, min_improvement=1e-9)

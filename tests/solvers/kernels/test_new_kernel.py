@@ -1,22 +1,20 @@
 """A kernel is one file: nothing else names it."""
 
-import json
-import os
+import importlib
 import shutil
-import subprocess
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
 
-from marginbench import solvers
-from marginbench.solvers import SMO, Kernel, register_kernel
+from marginbench import Model, solvers
+from marginbench.harness.study.toml import load_study
+from marginbench.solvers import SMO, Kernel, kernels, register_kernel, registration
 from marginbench.solvers.kernels import Points, is_registered
 from marginbench.solvers.kernels.base import placed
 
-ROOT = Path(solvers.__file__).parents[1]
 RATIONAL = '''
 from dataclasses import dataclass
 
@@ -66,54 +64,40 @@ kernel_params = { power = 2.0 }
 [[solver]]
 name = "SMO"
 """
-USE = """
-import json, sys
-import numpy as np
-from marginbench import Model, SMO, solvers
-from marginbench.harness.study.toml import load_study
-
-X = np.random.default_rng(0).standard_normal((30, 2))
-y = np.where(X[:, 0] > 0, 1, -1)
-(task,) = load_study(sys.argv[1]).task
-fit = SMO(**task.kernel_parameters, C=task.C, dtype="float64", tol=1e-8).fit(X, y)
-by_name = SMO("rational", gamma=0.5, dtype="float64", tol=1e-8).fit(X, y)
-fit.model_.save(sys.argv[2])
-assert Model.load(sys.argv[2]).kernel == fit.model_.kernel == solvers.Rational(0.5, 2.0)
-print(json.dumps({
-    "description": task.kernel_description,
-    "scores": fit.decision_function(X).tolist(),
-    "by_name": by_name.decision_function(X).tolist(),
-}))
-"""
 
 
-def test_one_file_makes_a_kernel_of_solvers_models_and_studies(tmp_path):
-    # A copy of the package, with its bytecode, and one more file.
-    package = tmp_path / "copy" / "marginbench"
-    shutil.copytree(Path(sys.modules["marginbench"].__file__).parent, package)
-    for name in ("data_loaders", "solvers", "harness", "studies"):
-        if not (package / name).is_dir():
-            shutil.copytree(ROOT / name, package / name)
-    (package / "solvers" / "kernels" / "rational.py").write_text(RATIONAL)
+@pytest.fixture
+def rational(tmp_path, monkeypatch):
+    """The folder of kernels has one more file."""
+    folder = tmp_path / "kernels"
+    shutil.copytree(kernels.__path__[0], folder, ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "rational.py").write_text(RATIONAL)
+    monkeypatch.setattr(registration, "_HERE", tmp_path)
+    monkeypatch.setattr(kernels, "__path__", [*kernels.__path__, str(folder)])
+    registration.kernel_entries.cache_clear()
+    yield importlib.reload(solvers)
+    monkeypatch.undo()
+    registration.kernel_entries.cache_clear()
+    importlib.reload(solvers)
+    del sys.modules["marginbench.solvers.kernels.rational"]
+
+
+@pytest.mark.usefixtures("rational")
+def test_one_file_makes_a_kernel_of_solvers_models_and_studies(tmp_path, linear_task):
     (tmp_path / "study.toml").write_text(STUDY)
-    done = subprocess.run(
-        [sys.executable, "-c", USE, str(tmp_path / "study.toml"), str(tmp_path / "model.npz")],
-        cwd=package.parent,
-        # Interpreted: compiling takes longer than these thirty points.
-        env=os.environ | {"PYTHONPATH": str(package.parent), "NUMBA_DISABLE_JIT": "1"},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert found["description"] == {"name": "rational", "gamma": 0.5, "power": 2.0}
-
-    X = np.random.default_rng(0).standard_normal((30, 2))
-    y = np.where(X[:, 0] > 0, 1, -1)
-    for scores, power in (("scores", 2.0), ("by_name", 1.0)):
-        K = (1 + 0.5 * np.square(X[:, None] - X).sum(axis=2)) ** -power
-        expected = SMO("precomputed", dtype="float64", tol=1e-8).fit(K, y).decision_function(K)
-        np.testing.assert_allclose(found[scores], expected, atol=1e-6)
+    (task,) = load_study(tmp_path / "study.toml").task
+    assert task.kernel_description == {"name": "rational", "gamma": 0.5, "power": 2.0}
+    X, y = linear_task.X, linear_task.y
+    exact = {"dtype": "float64", "tol": 1e-8}
+    fit = SMO(**task.kernel_parameters, C=task.C, **exact).fit(X, y)
+    by_name = SMO("rational", gamma=0.5, **exact).fit(X, y)
+    fit.model_.save(tmp_path / "model.npz")
+    loaded = Model.load(tmp_path / "model.npz")
+    assert loaded.kernel == solvers.Rational(0.5, 2.0)
+    for found, power in ((fit, 2.0), (loaded, 2.0), (by_name, 1.0)):
+        K = (1 + 0.5 * cdist(X, X, "sqeuclidean")) ** -power
+        expected = SMO("precomputed", **exact).fit(K, y).decision_function(K)
+        np.testing.assert_allclose(found.decision_function(X), expected, atol=1e-6)
 
 
 @register_kernel("constant")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from marginbench.solvers import RBF, Counters, KernelOracle
+from marginbench.solvers import RBF, KernelOracle
 
 N = 9
 X = np.random.default_rng(0).standard_normal((N, 3))
@@ -37,141 +37,82 @@ class CountingKernel:
         return entries
 
 
-indices = st.integers(0, N - 1)
-index_lists = st.lists(indices, max_size=2 * N)
+def arrays(**options):
+    """Indices of points."""
+    lists = st.lists(st.integers(0, N - 1), **options)
+    return lists.map(lambda index: np.array(index, dtype=np.int64))
+
+
+several = arrays(max_size=2 * N)
 requests = st.lists(
     st.one_of(
-        st.tuples(st.just("row"), indices),
-        st.tuples(st.just("rows"), index_lists),
-        st.tuples(st.just("block"), index_lists, index_lists),
+        st.tuples(st.just("row"), st.integers(0, N - 1)),
+        st.tuples(st.just("rows"), several),
+        st.tuples(st.just("block"), several, several),
+        # For compiled loops.
+        st.tuples(st.just("stored_rows"), arrays(max_size=2, unique=True)),
+        st.tuples(st.just("fresh_block"), several, several),
         st.tuples(st.just("diag")),
     ),
-    max_size=25,
+    max_size=40,
 )
 
 
-def expected_entries(request):
-    name, *arguments = request
-    if name == "row":
-        return GRAM[arguments[0]]
-    if name == "rows":
-        return GRAM[np.array(arguments[0], dtype=int)]
-    if name == "block":
-        return GRAM[np.ix_(*(np.array(a, dtype=int) for a in arguments))]
-    return np.diag(GRAM)
+class RecentRows:
+    """Least recently used rows in an OrderedDict."""
+
+    def __init__(self, capacity):
+        # With fewer than two, a row would be lost while its partner is fetched.
+        self.capacity = capacity if capacity >= 2 else 0
+        self.rows = OrderedDict()
+
+    def computed(self, name, index, columns):
+        """How many entries have to be computed."""
+        if name == "fresh_block" or not self.capacity:
+            return len(index) * len(columns)
+        for i in index:
+            if i in self.rows:
+                self.rows.move_to_end(i)
+        missing = dict.fromkeys(i for i in index if i not in self.rows)
+        if name != "block":
+            self.rows |= missing
+            while len(self.rows) > self.capacity:
+                self.rows.popitem(last=False)
+        return len(missing) * len(columns)
 
 
 @given(requests=requests, cache_bytes=st.sampled_from(CACHES))
-@settings(max_examples=150, deadline=None)
-def test_counters_agree_with_a_kernel_that_counts(requests, cache_bytes):
+@settings(max_examples=200, deadline=None)
+def test_counters_are_those_of_a_bounded_cache_of_recent_rows(requests, cache_bytes):
     kernel = CountingKernel()
     oracle = KernelOracle(kernel, X, "float64", cache_bytes)
-    asked, diag_known = 0, False
-    for request in requests:
-        name, *arguments = request
+    recent, asked, computed, diagonal = RecentRows(cache_bytes // (N * ITEM)), 0, 0, 0
+    last = row = np.zeros(0)
+    for name, *arguments in requests:
         entries = getattr(oracle, name)(*arguments)
-        expected = expected_entries(request)
+        if name == "stored_rows":
+            storage, slots = entries
+            assert not storage.flags.writeable
+            entries = storage[slots]
+        if name == "diag":
+            expected, diagonal = np.diag(GRAM), N
+        else:
+            index, columns = [*arguments, np.arange(N)][:2]
+            expected = GRAM[index][..., columns]
+            asked += expected.size
+            computed += recent.computed(name, np.atleast_1d(index), columns)
         np.testing.assert_allclose(entries, expected, rtol=1e-14, atol=1e-14)
-        asked += 0 if name == "diag" and diag_known else expected.size
-        diag_known |= name == "diag"
-        assert oracle.counters.kernel_evals == asked
-        assert oracle.counters.kernel_evals_computed == kernel.count
-    assert oracle.counters.kernel_evals_computed <= oracle.counters.kernel_evals
+        # A row stays valid while its partner is fetched.
+        if name == "row":
+            np.testing.assert_allclose(last, row, rtol=1e-14, atol=1e-14)
+        last, row = (entries, expected) if name == "row" else (row, row)
+        # Rows are read-only, blocks the caller's own.
+        assert entries.flags.writeable == (name not in ("row", "diag"))
+        if entries.flags.writeable:
+            entries[:] = -1.0
+        assert oracle.counters.kernel_evals == asked + diagonal
+        assert oracle.counters.kernel_evals_computed == computed + diagonal == kernel.count
     assert oracle.counters.matvec_entries == oracle.counters.inner_products == 0
-
-
-@pytest.mark.parametrize("cache_bytes", CACHES)
-def test_rows_for_loops_and_fresh_blocks_cost_every_entry_they_give(cache_bytes):
-    kernel = CountingKernel()
-    oracle = KernelOracle(kernel, X, "float64", cache_bytes)
-    asked = 0
-    for index in ([4, 1], [1], [7, 4], []):
-        index = np.array(index, dtype=np.int64)
-        storage, slots = oracle.stored_rows(index)
-        np.testing.assert_allclose(storage[slots], GRAM[index], rtol=1e-14, atol=1e-14)
-        asked += len(index) * N
-        columns = np.array([0, 3, 3, 8])
-        block = oracle.fresh_block(index, columns)
-        np.testing.assert_allclose(block, GRAM[np.ix_(index, columns)], rtol=1e-14, atol=1e-14)
-        asked += len(index) * 4
-        assert oracle.counters.kernel_evals == asked
-        assert oracle.counters.kernel_evals_computed == kernel.count
-
-
-class ModelCache:
-    """Least recently used rows in an OrderedDict; counts the rows that had to be computed."""
-
-    def __init__(self, capacity):
-        self.capacity = capacity
-        self.rows = OrderedDict()
-
-    def read(self, i):
-        if i in self.rows:
-            self.rows.move_to_end(i)
-        return i in self.rows
-
-    def store(self, i):
-        self.rows[i] = None
-        if len(self.rows) > self.capacity:
-            self.rows.popitem(last=False)
-
-
-@given(
-    requests=st.lists(
-        st.one_of(
-            st.tuples(st.just("row"), indices),
-            st.tuples(st.just("rows"), index_lists),
-            st.tuples(st.just("block"), index_lists, st.just([3, 1])),
-        ),
-        max_size=40,
-    ),
-    capacity=st.integers(2, N + 1),
-)
-@settings(max_examples=150, deadline=None)
-def test_rows_leave_the_cache_in_lru_order(requests, capacity):
-    oracle = KernelOracle(RBF(0.3), X, "float64", capacity * N * ITEM)
-    model = ModelCache(min(capacity, N))
-    computed = 0
-    for name, index, *columns in requests:
-        getattr(oracle, name)(index, *columns)
-        wanted = [index] if name == "row" else index
-        missing = list(dict.fromkeys(i for i in wanted if not model.read(i)))
-        computed += len(missing) * (2 if columns else N)
-        if not columns:
-            for i in missing:
-                model.store(i)
-        assert oracle.counters.kernel_evals_computed == computed
-
-
-@pytest.mark.parametrize("cache_bytes", [0, 2 * N * ITEM, 10**6])
-def test_rows_are_read_only_and_blocks_the_callers_own(cache_bytes):
-    oracle = KernelOracle(RBF(0.3), X, "float64", cache_bytes)
-    for row in (oracle.row(0), oracle.row(0), oracle.row(1)):
-        with pytest.raises(ValueError, match="read-only"):
-            row[0] = 2.0
-    before = oracle.rows([0, 1]).copy()
-    for entries in (oracle.rows([0, 1]), oracle.block([0], [1])):
-        entries[:] = -1.0
-    np.testing.assert_array_equal(oracle.rows([0, 1]), before)
-
-
-def test_a_hot_row_stays_valid_while_its_partner_is_fetched():
-    oracle = KernelOracle(RBF(0.3), X, "float64", 2 * N * ITEM)
-    uncached = KernelOracle(RBF(0.3), X, "float64")
-    for i, j in [(0, 1), (1, 2), (1, 0), (3, 1), (3, 3), (2, 3)]:
-        row_i, row_j = oracle.row(i), oracle.row(j)
-        np.testing.assert_array_equal(row_i, uncached.row(i))
-        np.testing.assert_array_equal(row_j, uncached.row(j))
-
-
-def test_a_given_matrix_is_asked_but_never_computed():
-    oracle = KernelOracle("precomputed", GRAM, "float64", 10**6)
-    oracle.row(0)
-    oracle.rows([1, 1])
-    oracle.block([0, 2], [1, 2, 3])
-    oracle.diag()
-    expected = N + 2 * N + 6 + N
-    assert oracle.counters == Counters(kernel_evals=expected, kernel_evals_computed=0)
 
 
 def test_a_point_has_kernel_one_with_itself_however_far_off_rounding_is():

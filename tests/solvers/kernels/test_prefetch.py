@@ -135,9 +135,7 @@ def test_rows_wanted_soon_are_computed_together_and_those_stored_stay():
     np.testing.assert_array_equal(second, np.r_[300, 201:224])
     store.reserve(second)
     assert store.holds(np.r_[1:21, second]).all()
-
-
-def test_of_a_small_store_no_more_than_half_is_filled_at_a_time():
+    # Of a small store no more than half is filled at a time.
     for rows in (2, 3, 10):
         store = RowCache(50, "float32", rows * 50 * 4)
         assert len(rows_ahead(store, 7, lambda count: np.arange(50))) == rows // 2

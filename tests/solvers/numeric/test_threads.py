@@ -1,14 +1,14 @@
 """Parts of an array, side by side."""
 
 import multiprocessing
-import os
-import subprocess
 import sys
+import threading
 
 import numba
 import numpy as np
 import pytest
 
+from marginbench.solvers.numeric import threads
 from marginbench.solvers.numeric.threads import in_parts
 
 needs_threads = pytest.mark.skipif(numba.get_num_threads() < 2, reason="one thread needs no pool")
@@ -26,27 +26,17 @@ def _visits_all(length):
     return bool((out == np.arange(length)).all())
 
 
-@pytest.mark.parametrize("length", [0, 1, 4096, 8192, 100_003])
-def test_every_element_is_visited_once(length):
-    assert _visits_all(length)
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows takes long to start a process")
-def test_work_of_every_length_shares_the_threads():
+def test_every_element_is_visited_once_by_few_threads(monkeypatch):
     # As on a machine of eight cores.
-    code = (
-        "import threading, numba, numpy as np\n"
-        "from marginbench.solvers.numeric.threads import in_parts\n"
-        "def visit(out, start, stop): out[start:stop] += 1\n"
-        "for length in range(4096, 16 * 4096, 4096):\n"
-        "    out = np.zeros(length)\n"
-        "    in_parts(visit, length, out)\n"
-        "    assert (out == 1).all()\n"
-        "print(threading.active_count())\n"
-    )
-    environment = {**os.environ, "NUMBA_NUM_THREADS": "8"}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True)
-    assert int(done.stdout) <= 8, done.stderr
+    monkeypatch.setattr(threads, "get_num_threads", lambda: 8)
+    monkeypatch.setattr(threads.config, "NUMBA_NUM_THREADS", 8)
+    threads._pool.cache_clear()
+    before = threading.active_count()
+    assert all(map(_visits_all, (0, 1, *range(4096, 16 * 4096, 4096), 100_003)))
+    pool = threads._pool()
+    assert threading.active_count() - before < 8
+    threads._pool.cache_clear()
+    pool.shutdown()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot fork")

@@ -37,16 +37,6 @@ def test_last_iterate_is_the_literal_one(task, C, alpha_of):
     np.testing.assert_allclose(alpha, expected, rtol=1e-10, atol=1e-12 * C)
 
 
-def test_long_runs_approach_the_optimum(task, optimum, alpha_of):
-    # The error of the last iterate is of order log(T) / (lambda T), here T lambda = 500.
-    solver = Pegasos(**task.params, C=1.0, max_epochs=500, random_state=7).fit(task.X, task.y)
-    alpha = alpha_of(solver.model_, task.y)
-    margins = task.Q @ alpha
-    primal = 0.5 * alpha @ margins + np.maximum(0, 1 - margins).sum()
-    best = optimum(task, 1.0).value
-    assert best <= primal <= 1.05 * best
-
-
 def test_weights_are_probabilities_of_the_draws(rbf_task, alpha_of):
     task = rbf_task
     weights = np.random.default_rng(1).integers(0, 3, size=task.n).astype(float)

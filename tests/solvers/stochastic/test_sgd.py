@@ -11,7 +11,7 @@ def twin(K, y, bound, epochs, seed):
     n = len(y)
     rng = np.random.default_rng(seed)
     Q = K * np.outer(y, y)
-    alpha, total, steps, t, norms = np.zeros(n), np.zeros(n), 0, 0, []
+    alpha, total, steps, t = np.zeros(n), np.zeros(n), 0, 0
     for _ in range(epochs):
         for i in rng.integers(n, size=n):
             t += 1
@@ -21,14 +21,13 @@ def twin(K, y, bound, epochs, seed):
                 norm = np.sqrt(alpha @ Q @ alpha)
                 if norm > bound:
                     alpha *= bound / norm
-            norms.append(np.sqrt(max(alpha @ Q @ alpha, 0)))
             total += alpha
-    return total / t, steps, np.array(norms)
+    return total / t, steps
 
 
 @pytest.mark.parametrize("bound", [0.1, 1.0, 30.0])
 def test_steps_are_the_literal_ones(task, alpha_of, bound):
-    expected, steps, norms = twin(task.K, task.y, bound, 5, seed=1)
+    expected, steps = twin(task.K, task.y, bound, 5, seed=1)
     solver = SGD(
         "precomputed", norm_bound=bound, max_epochs=5, dtype="float64", random_state=1
     ).fit(task.K, task.y)
@@ -36,7 +35,6 @@ def test_steps_are_the_literal_ones(task, alpha_of, bound):
     np.testing.assert_allclose(alpha_of(solver.model_, task.y), expected, rtol=0, atol=atol)
     assert solver.n_iter_ == 5 * task.n
     assert solver.counters_.kernel_evals == (steps + 1) * task.n
-    assert norms.max() <= bound * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("factor", [1.0, 4.0])
