@@ -14,28 +14,24 @@ from marginbench.reports.regressions.gate import regressions
 from marginbench.reports.regressions.history import histories, render_history
 from marginbench.reports.regressions.repository import Commit
 
+from .conftest import over_time, write_results
+
 HOSTILE = '<b onclick="x">&"../../x"</b>\N{RIGHT-TO-LEFT OVERRIDE}'
-MEASURES = ("evaluations", "iterations", "test_error", "suboptimality")
 
 
-def make_history(snapshot, n=6, solvers=("SMO", "SBP")):
+def make_history(n=6, solvers=("SMO", "SBP")):
     """Commits of which the third doubles the evaluations of SMO, the fifth has a blip and fails."""
-    found = []
-    for place in range(n):
-        values = {}
-        for solver, task in itertools.product(solvers, ("rbf dense", "rbf sparse bias")):
-            cell = f"{solver} {task}"
+    commits = [{} for _ in range(n)]
+    for solver, task in itertools.product(solvers, ("rbf dense", "rbf sparse bias")):
+        for place, values in enumerate(commits):
             later, blip = solver == "SMO" and place >= 2, solver == "SBP" and place == 4
             failed = blip and task == "rbf dense"
-            values[cell, "failed"] = float(failed)
-            if not failed:
-                values[cell, "evaluations"] = 1000.0 * (2 if later else 3 if blip else 1)
-                values[cell, "test_error"] = 20.0 - later
-                values |= {(cell, "iterations"): 40.0, (cell, "suboptimality"): 0.001}
-        versions = {f"work.Work.{name}": "1" for name in ("failed", *MEASURES)}
-        commit = f"{place + 1:x}" * 40
-        found.append(snapshot(values, commit, date=place * 86_400_000, versions=versions))
-    return found
+            values[f"{solver} {task}"] = {"failed": 1.0} if failed else {
+                "failed": 0.0, "iterations": 40.0, "suboptimality": 0.001,
+                "evaluations": 1000.0 * (2 if later else 3 if blip else 1),
+                "test_error": 20.0 - later,
+            }  # fmt: skip
+    return over_time(commits)
 
 
 def named(history, subject):
@@ -48,11 +44,11 @@ def named(history, subject):
 
 
 @pytest.fixture(scope="module")
-def folder(snapshot, tmp_path_factory):
+def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
-    snapshots = make_history(snapshot)
+    snapshots = make_history()
     (history,) = histories(snapshots)
-    other = [replace(each, lane=Lane("other", "env")) for each in make_history(snapshot, 2)]
+    other = [replace(each, lane=Lane("other", "env")) for each in make_history(2)]
     lanes = [named(history, "Change"), *histories(other)]
     (folder / "index.html").write_text(render_history(lanes), encoding="utf-8")
     before, after = snapshots[1:3]
@@ -82,7 +78,11 @@ def test_the_page_has_the_newest_verdict_what_moved_and_every_commit(make, folde
     assert (
         "SMO rbf dense evaluations 3333333333 : 1,000 → 2,000 ( 2.00\N{MULTIPLICATION SIGN} ) 2,000"
     ) in found
-    assert any("test error 3333333333 : 20.00 % → 19.00 %" in row for row in found)
+    # An error is in points: "-5 %" would be read as a twentieth.
+    assert any(
+        "test error 3333333333 : 20.00 % → 19.00 % ( \N{MINUS SIGN}1.00 pt )" in row
+        for row in found
+    )
     # Values that left for one commit alone have no row; their cell failed there.
     assert not any(row.startswith("SBP") and "evaluations" in row for row in found)
     assert "SBP rbf dense 5555555555" in found
@@ -91,8 +91,8 @@ def test_the_page_has_the_newest_verdict_what_moved_and_every_commit(make, folde
     assert again in make.page(folder / "pair.html").text
 
 
-def test_hostile_names_are_text(snapshot, make, tmp_path):
-    (history,) = histories(make_history(snapshot, 3, ("SMO", HOSTILE)))
+def test_hostile_names_are_text(make, tmp_path):
+    (history,) = histories(make_history(3, ("SMO", HOSTILE)))
     moved = tuple(
         replace(each, steps=tuple(step._replace(why=HOSTILE) for step in each.steps))
         for each in history.moved
@@ -105,10 +105,10 @@ def test_hostile_names_are_text(snapshot, make, tmp_path):
     assert [tag for tag, _ in page.tags].count("script") == 1
 
 
-def test_one_commit_and_no_change_are_said_plainly(snapshot):
-    (one,) = histories(make_history(snapshot, 1))
+def test_one_commit_and_no_change_are_said_plainly():
+    (one,) = histories(make_history(1))
     assert "nothing to compare it with" in render_history([one])
-    (two,) = histories(make_history(snapshot, 2))
+    (two,) = histories(make_history(2))
     assert "identical: 0 worse, 16 identical" in render_history([two])
     assert "No value left its level" in render_history([two])
 
@@ -120,28 +120,16 @@ def test_pages_fit_and_load_nothing_in_a_browser(visit, folder, width, scheme):
         visit(folder / name, width=width, color_scheme=scheme)
 
 
-CELLS = ["SMO rbf dense", "SBP rbf dense"]
-
-
-@pytest.fixture
-def results(write_asv_results):
-    """Writes asv's results of one count, which the last commit doubles."""
-
-    def write(folder, commits):
-        values = {commit: {"work.Work.track_evaluations": [100.0, 50.0]} for commit in commits}
-        values[commits[-1]] = {"work.Work.track_evaluations": [200.0, 50.0]}
-        return write_asv_results(folder, values, CELLS)
-
-    return write
-
-
-@pytest.fixture
-def history(results, tmp_path):
-    return results(tmp_path / "asv", ["1" * 40, "2" * 40, "3" * 40])
+def write_history(folder, commits):
+    """asv's results of one count, which the last commit doubles."""
+    counts = {commit: [100.0 + 100.0 * (commit == commits[-1]), 50.0] for commit in commits}
+    values = {commit: {"work.Work.track_evaluations": each} for commit, each in counts.items()}
+    return write_results(folder, values, ["SMO rbf dense", "SBP rbf dense"])
 
 
 @pytest.mark.slow
-def test_the_history_is_linked_from_studies_and_back(make, history, tmp_path):
+def test_the_history_is_linked_from_studies_and_back(make, tmp_path):
+    history = write_history(tmp_path / "asv", ["1" * 40, "2" * 40, "3" * 40])
     trace = make.trace([1e3, 1e5], [0.3, 0.02], [300.0, 101.0])
     study = make.folder(tmp_path / "study", [make.finished("a", "SMO", 0, trace)])
     site = tmp_path / "site"
@@ -160,12 +148,12 @@ def test_the_history_is_linked_from_studies_and_back(make, history, tmp_path):
 
 
 @pytest.mark.parametrize("url", ["https://example.org/c/", "javascript:alert(1)//", 7])
-def test_commits_have_subjects_and_addresses_of_the_web_from_their_repository(
-    results, repo, tmp_path, url
-):
+def test_commits_have_subjects_and_addresses_of_the_web_from_their_repository(repo, tmp_path, url):
     settings = f'{{\n  // where commits are\n  "show_commit_url": {json.dumps(url)}\n}}\n'
     head = repo.commit("One <step>", {"asv.conf.json": settings})
-    found = results(repo.folder / "asv", ["1" * 40, head])  # the repository around it is found
+    found = write_history(
+        repo.folder / "asv", ["1" * 40, head]
+    )  # the repository around it is found
     site = tmp_path / "site"
     assert publish([], site, history=found).studies == 0
     assert "Studies" not in (site / "index.html").read_text(encoding="utf-8")
@@ -174,12 +162,11 @@ def test_commits_have_subjects_and_addresses_of_the_web_from_their_repository(
     assert (f'href="{url}{head}"' in text) == str(url).startswith("https")
 
 
-def test_what_cannot_be_published_is_one_line(history, tmp_path, command):
-    site, other = tmp_path / "site", tmp_path / "more"
-    other.mkdir()
+def test_what_cannot_be_published_is_one_line(tmp_path, command):
+    site, history = tmp_path / "site", write_history(tmp_path / "asv", ["1" * 40])
     for given, words in (
         ({"history": tmp_path / "none"}, "no folder of asv's results"),
-        ({"history": history, "pages": {"More": other}}, "has no index.html"),
+        ({"history": history, "pages": {"More": tmp_path}}, "has no index.html"),
         ({}, "no results folder is given"),
     ):
         with pytest.raises(ReportError, match=words):
