@@ -9,14 +9,12 @@ import pytest
 
 from marginbench import publish
 from marginbench.reports.errors import ReportError
+from marginbench.reports.regressions.annotations import FILE
 from marginbench.reports.regressions.asv_files import Lane
 from marginbench.reports.regressions.gate import regressions
 from marginbench.reports.regressions.history import histories, render_history
-from marginbench.reports.regressions.repository import Commit
 
 from .conftest import over_time, write_results
-
-HOSTILE = '<b onclick="x">&"../../x"</b>\N{RIGHT-TO-LEFT OVERRIDE}'
 
 
 def make_history(n=6, solvers=("SMO", "SBP")):
@@ -34,26 +32,14 @@ def make_history(n=6, solvers=("SMO", "SBP")):
     return over_time(commits)
 
 
-def named(history, subject):
-    """The history with a subject for each commit, as a repository would give them."""
-    commits = tuple(
-        Commit(each.hash, f"{subject} {place}", "2026-11-22")
-        for place, each in enumerate(history.commits)
-    )
-    return replace(history, commits=commits)
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
     snapshots = make_history()
-    (history,) = histories(snapshots)
     other = [replace(each, lane=Lane("other", "env")) for each in make_history(2)]
-    lanes = [named(history, "Change"), *histories(other)]
-    (folder / "index.html").write_text(render_history(lanes), encoding="utf-8")
-    before, after = snapshots[1:3]
-    sides = Commit(before.commit, "Change 1"), Commit(after.commit, "Change 2")
-    regressions(before, after, sides).write_page(folder / "pair.html")
+    page = render_history(histories([*snapshots, *other]))
+    (folder / "index.html").write_text(page, encoding="utf-8")
+    regressions(*snapshots[1:3]).write_page(folder / "pair.html")
     return folder
 
 
@@ -86,23 +72,9 @@ def test_the_page_has_the_newest_verdict_what_moved_and_every_commit(make, folde
     # Values that left for one commit alone have no row; their cell failed there.
     assert not any(row.startswith("SBP") and "evaluations" in row for row in found)
     assert "SBP rbf dense 5555555555" in found
-    assert "3333333333 Change 2 2026-11-22 2 worse , 2 better" in found
+    assert "3333333333 2 worse , 2 better" in found
     again = "git switch --detach 3333333333 && python -m benchmarks.work 'SMO rbf dense'"
     assert again in make.page(folder / "pair.html").text
-
-
-def test_hostile_names_are_text(make, tmp_path):
-    (history,) = histories(make_history(3, ("SMO", HOSTILE)))
-    moved = tuple(
-        replace(each, steps=tuple(step._replace(why=HOSTILE) for step in each.steps))
-        for each in history.moved
-    )
-    history = replace(named(history, HOSTILE), moved=moved, notes=(HOSTILE,))
-    url, path = 'https://example.org/"><script>/', tmp_path / "index.html"
-    path.write_text(render_history([history], commit_url=url), encoding="utf-8")
-    page = make.page(path)
-    assert page.values("onclick") == []
-    assert [tag for tag, _ in page.tags].count("script") == 1
 
 
 def test_one_commit_and_no_change_are_said_plainly():
@@ -120,11 +92,14 @@ def test_pages_fit_and_load_nothing_in_a_browser(visit, folder, width, scheme):
         visit(folder / name, width=width, color_scheme=scheme)
 
 
-def write_history(folder, commits):
+CELLS = ["SMO rbf dense", "SBP rbf dense"]
+
+
+def write_history(folder, commits, cells=CELLS):
     """asv's results of one count, which the last commit doubles."""
     counts = {commit: [100.0 + 100.0 * (commit == commits[-1]), 50.0] for commit in commits}
     values = {commit: {"work.Work.track_evaluations": each} for commit, each in counts.items()}
-    return write_results(folder, values, ["SMO rbf dense", "SBP rbf dense"])
+    return write_results(folder, values, cells)
 
 
 @pytest.mark.slow
@@ -147,19 +122,29 @@ def test_the_history_is_linked_from_studies_and_back(make, tmp_path):
     assert "../index.html" in make.page(there).values("href")
 
 
-@pytest.mark.parametrize("url", ["https://example.org/c/", "javascript:alert(1)//", 7])
-def test_commits_have_subjects_and_addresses_of_the_web_from_their_repository(repo, tmp_path, url):
+HOSTILE = '<b onclick="x">&"../../x"</b>\N{RIGHT-TO-LEFT OVERRIDE}'
+KNOWN = f'[[change]]\ncells = "*"\nmeasures = "evaluations"\nwhy = {json.dumps(HOSTILE)}\n'
+
+
+@pytest.mark.parametrize(
+    "url", ["https://example.org/c/", 'https://example.org/"><script>/', "javascript:alert(1)//", 7]
+)
+def test_names_of_all_sorts_are_text_and_addresses_those_of_the_web(make, repo, tmp_path, url):
     settings = f'{{\n  // where commits are\n  "show_commit_url": {json.dumps(url)}\n}}\n'
-    head = repo.commit("One <step>", {"asv.conf.json": settings})
-    found = write_history(
-        repo.folder / "asv", ["1" * 40, head]
-    )  # the repository around it is found
+    base = repo.commit("Base")
+    head = repo.commit(f"One <step> {HOSTILE}", {"asv.conf.json": settings, FILE: KNOWN})
+    # The repository around it is found.
+    found = write_history(repo.folder / "asv", [base, head], [f"SMO {HOSTILE}", HOSTILE])
     site = tmp_path / "site"
     assert publish([], site, history=found).studies == 0
     assert "Studies" not in (site / "index.html").read_text(encoding="utf-8")
-    text = (site / "regressions" / "index.html").read_text(encoding="utf-8")
-    assert "One &lt;step&gt;" in text
-    assert (f'href="{url}{head}"' in text) == str(url).startswith("https")
+    page = make.page(site / "regressions" / "index.html")
+    # The subject, the cell, and why its change is accepted.
+    assert page.text.count(f"One <step> {HOSTILE[:-1]}") == 1
+    assert page.text.count(HOSTILE[:-1] + r"\u202e") == page.text.count(HOSTILE[:-1]) == 3
+    assert page.values("onclick") == []
+    assert [tag for tag, _ in page.tags].count("script") == 1
+    assert (f"{url}{head}" in page.values("href")) == str(url).startswith("https")
 
 
 def test_what_cannot_be_published_is_one_line(tmp_path, command):
