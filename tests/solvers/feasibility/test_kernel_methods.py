@@ -114,12 +114,6 @@ def test_points_of_no_length_take_no_part(points):
         assert not np.isin(np.flatnonzero(~kept), solver.support_).any()
 
 
-@pytest.mark.parametrize(("sign", "least"), [(0, "0.0"), (-1, "-")])
-def test_points_without_a_length_are_refused(points, sign, least):
-    with pytest.raises(ValueError, match=f"kernel of a point with itself is between {least}"):
-        MPKFP(lambda A, B: sign * A @ B.T).fit(*points)
-
-
 @pytest.mark.parametrize("method", [MPKFP, KVN])
 def test_stages_are_runs_that_were_cut_off_there(iris, method):
     X, y = iris

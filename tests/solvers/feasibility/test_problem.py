@@ -80,6 +80,7 @@ def test_points_and_labels_make_signed_columns():
         np.testing.assert_allclose(A, [[0.6, 0.0, 1.0], [0.8, -1.0, 0.0]], rtol=1e-15, atol=0)
 
 
+SIGNED = [[1.0, 2.0], [-1.0, 0.0]], [1, -1]
 LINEAR, GRAM, CONIC = MPLFP().solve, MPKFP().solve, FeasibilityProblem.conic
 REFUSED = [
     (partial(LINEAR, [[1.0, np.nan]]), "A contains NaN or infinity in column 1; remove it"),
@@ -100,6 +101,11 @@ REFUSED = [
     (
         partial(GRAM, FeasibilityProblem.linear(np.eye(3))),
         "MPKFP takes gram problems, got a linear",
+    ),
+    (partial(MPKFP(lambda A, B: 0 * A @ B.T).fit, *SIGNED), "with itself is between 0.0"),
+    (
+        partial(MPKFP(lambda A, B: -A @ B.T).fit, *SIGNED),
+        "kernel of a point with itself is between -",
     ),
     (partial(ISPVN(factor=1.0).solve, np.eye(2)), "factor must be a number > 1, got"),
     (partial(PCT().solve, np.eye(2), max_seconds=0), "max_seconds must be a number > 0, got 0"),
