@@ -30,12 +30,17 @@ from marginbench.reports.views.svm import trace_curves
 FIGURE = "task-a-b-test_error-evaluations"
 
 
-def digests(folder):
-    return {
+def exported(folder):
+    """The digests of the files that are there, which are those of the manifest, and its entries."""
+    files = {
         path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in folder.rglob("*")
         if path.is_file()
     }
+    del files["manifest.json"]
+    listed = json.loads((folder / "manifest.json").read_text())["files"]
+    assert {path: entry["sha256"] for path, entry in listed.items()} == files
+    return files, listed
 
 
 @pytest.fixture(scope="module")
@@ -75,9 +80,7 @@ def done(results):
 
 def test_every_figure_and_table_and_all_data_are_written_and_listed(results, done):
     page = render(load_results(results), "")
-    files = digests(done.folder)
-    listed = json.loads((done.folder / "manifest.json").read_text())["files"]
-    del files["manifest.json"]
+    files, listed = exported(done.folder)
     drawn = re.findall(r'<figure id="([^"]+)">\n<figcaption>.*\n<svg', page)
     assert len(drawn) == 2
     for name in drawn:
@@ -89,7 +92,6 @@ def test_every_figure_and_table_and_all_data_are_written_and_listed(results, don
     )
     assert done.unchanged == []
     assert {path.relative_to(done.folder).as_posix() for path in done.written} == set(files)
-    assert {path: entry["sha256"] for path, entry in listed.items()} == files
     entry, commit = listed[f"figures/{FIGURE}.pdf"], "0123456789abcdef0123456789abcdef01234567"
     assert entry["title"] == "a/b: Test error against kernel evaluations"
     assert entry["study"] == "example"
@@ -107,12 +109,7 @@ def test_the_same_records_give_the_same_bytes_and_touch_nothing(results, done, t
     formats = ["svg", "csv", "tex", "parquet"]
     first = export(results, tmp_path, formats=formats)
     export(results, tmp_path, figures=[FIGURE], formats=["pdf"])
-    before = digests(tmp_path)
-    del before["manifest.json"]
-    assert before == {
-        name: digest for name, digest in digests(done.folder).items() if name in before
-    }
-    assert len(before) == len(done.written)
+    assert exported(tmp_path)[0] == exported(done.folder)[0]
     times = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
     again = export(results, tmp_path, formats=formats)
     assert again.written == []
@@ -299,11 +296,7 @@ def test_records_that_changed_replace_their_files_and_others_stay_listed(small, 
     done = export(small(folder, "c"), out, data=["runs", "traces"], formats=["csv"])
     assert len(done.written) == 2
     assert set(pd.read_csv(done.written[0])["task"]) == {"c"}
-    files = digests(out)
-    del files["manifest.json"]
-    assert set(files) == {"data/runs.csv", "data/traces.csv", "data/columns.csv"}
-    listed = json.loads((out / "manifest.json").read_text())["files"]
-    assert {path: entry["sha256"] for path, entry in listed.items()} == files
+    assert set(exported(out)[0]) == {"data/runs.csv", "data/traces.csv", "data/columns.csv"}
 
 
 @pytest.mark.slow

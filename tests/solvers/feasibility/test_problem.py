@@ -59,16 +59,13 @@ def test_other_columns_are_scaled_to_unit_length(stored):
     assert abs(given - before).max() == 0
 
 
-def test_many_rows_of_float32_are_no_reason_to_leave_columns_as_they_are():
+def test_lengths_are_right_with_many_rows_and_where_squares_are_out_of_range():
     columns = np.array([[0.9, 1.1], [0.9, -1.1]], np.float32)
     A = sparse.csc_matrix((columns.T.ravel(), [0, 1, 0, 1], [0, 2, 4]), shape=(2**20, 2))
+    # Many rows of float32 are no reason to leave columns as they are.
     problem = FeasibilityProblem.linear(A)
     np.testing.assert_allclose(problem.scale, np.linalg.norm(columns, axis=0), rtol=1e-6)
-
-
-def test_lengths_whose_squares_are_out_of_range():
-    A = np.array([[3e200, 3e-200], [4e200, 4e-200]])
-    problem = FeasibilityProblem.linear(A)
+    problem = FeasibilityProblem.linear(np.array([[3e200, 3e-200], [4e200, 4e-200]]))
     np.testing.assert_allclose(problem.data, [[0.6, 0.6], [0.8, 0.8]], rtol=1e-15)
     np.testing.assert_allclose(problem.scale, [5e200, 5e-200], rtol=1e-15)
 
