@@ -1,4 +1,4 @@
-"""Runs in pairs, and changes over them against cases computed by hand, with their verdicts."""
+"""Runs in pairs, and changes over them against reference tests, with their verdicts."""
 
 import math
 from dataclasses import replace
@@ -6,13 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import ttest_1samp
 
 from marginbench.reports.comparison.change import (
     adjusted,
     change,
     combined,
     error_change,
-    estimate,
     judged,
     of_cell,
     of_tasks,
@@ -30,34 +30,38 @@ def changed(before, after, **options):
     return change(np.array(before, dtype=float), np.array(after, dtype=float), **options)
 
 
-def test_the_interval_is_that_of_the_t_distribution_on_logarithms_or_differences():
-    # Logarithms of the ratios: 0, log 2, log 4; their mean is log 2, the error of it
-    # log 2 / sqrt(3), and t(0.975; 2) = 4.3027.
-    found = changed([10, 10, 10], [10, 20, 40])
-    half = 4.302653 * math.log(2) / math.sqrt(3)
-    assert (found.mean, found.median) == pytest.approx((2.0, 2.0))
-    assert (found.low, found.high) == pytest.approx((2 * math.exp(-half), 2 * math.exp(half)))
-    # t = sqrt(3); with two degrees of freedom p = 1 - t / sqrt(t**2 + 2).
-    assert found.p == pytest.approx(1 - math.sqrt(3 / 5))
-    assert (found.before, found.after, found.n) == (10.0, 20.0, 3)
-    # A zero makes differences of all pairs; their deviation is sqrt(19 / 3).
-    found = changed([0, 10, 20], [5, 12, 20])
-    half = 4.302653 * math.sqrt(19 / 3) / math.sqrt(3)
-    assert found.scale == "difference"
-    expected = (7 / 3, 2.0, 7 / 3 - half, 7 / 3 + half)
-    assert (found.mean, found.median, found.low, found.high) == pytest.approx(expected)
+@pytest.mark.parametrize("scale", ["ratio", "difference"])
+def test_the_interval_is_that_of_a_t_test_and_mirrors(scale):
+    for seed in range(4):
+        before, after = np.random.default_rng(seed).lognormal(0, 0.5, (2, 3 + seed))
+        if scale == "ratio":
+            values, band, shown = np.log(after / before), 1.05, np.exp
+        else:  # a zero makes differences of all pairs
+            before[0] = 0.0
+            values, band, shown = after - before, 1.0, np.asarray
+        there, back = changed(before, after, band=band), changed(after, before, band=band)
+        expected = [values.mean(), np.median(values), *ttest_1samp(values, 0).confidence_interval()]
+        found = (there.mean, there.median, there.low, there.high)
+        assert found == pytest.approx(shown(expected))
+        mirrored = shown(-np.array(expected)[[0, 1, 3, 2]])
+        assert (back.mean, back.median, back.low, back.high) == pytest.approx(mirrored)
+        # What is within the band is no evidence.
+        nearest = math.copysign(math.log(band), values.mean())
+        assert there.p == back.p == pytest.approx(ttest_1samp(values, nearest).pvalue)
+        medians = (np.median(before), np.median(after), 3 + seed)
+        assert (there.before, there.after, there.n, there.scale) == (*medians, scale)
 
 
-def test_equal_values_exact_ones_and_those_of_one_run_have_no_interval_by_chance():
+def test_equal_values_exact_ones_and_those_of_few_runs_have_no_interval_by_chance():
     found = changed([3, 5, 7], [3, 5, 7])
     assert found.identical
     assert (found.mean, found.low, found.high, found.p) == (1.0, 1.0, 1.0, 1.0)
     found = changed([10, 10], [20, 5], exact=True)
     assert (found.low, found.high) == pytest.approx((0.5, 2.0))
     assert math.isnan(found.p)
-    found = changed([2, 2, 2], [3, 4, 5], n_runs=1)
-    assert np.isnan([found.low, found.high, found.p]).all()
-    assert (found.n, found.n_runs) == (3, 1)
+    for few in (changed([2, 2, 2], [3, 4, 5], n_runs=1), changed([2, 2], [4, 16])):
+        assert np.isnan([few.low, few.high, few.p]).all()
+    assert (few.mean, few.n, few.n_runs) == (pytest.approx(4.0), 2, 2)
     # A change within the band is no evidence; log 2 beyond log 1.1, without any spread, is.
     assert changed([10, 10, 10], [10.8, 10.9, 10.7], band=1.1).p == 1.0
     assert changed([10, 10, 10], [20, 20, 20], band=1.1).p == pytest.approx(0.0)
@@ -101,81 +105,53 @@ def test_errors_on_the_same_points_are_identical_and_p_agrees_with_the_interval(
     assert math.isnan(against(np.arange(400) < 60, by_chance=True).low)
 
 
-def test_the_mean_over_tasks_is_geometric_and_mirrors():
-    def over(*ratios, band=1.0):
-        return [*estimate(np.log(ratios), True, band).values()]
-
-    mean, median, *interval = over(2.0, 8.0)
-    assert (mean, median) == pytest.approx((4.0, 4.0))
-    assert np.isnan(interval).all()
-    mean, _, low, high, p = over(1.0, 2.0, 4.0)
-    assert over(1.0, 0.5, 0.25) == pytest.approx([1 / mean, 1 / mean, 1 / high, 1 / low, p])
-    assert over(1.1, 1.1, 1.1, band=1.2)[-1] == 1.0
-    assert estimate(np.array([0.01, -0.01]), False)["mean"] == pytest.approx(0.0)
-    assert np.isnan(over()).all()
-
-
-def verdict_on(before, after, *, exact=False, band=1.0, bound=1.05, **options):
-    values = np.array(before, dtype=float), np.array(after, dtype=float)
-    found = change(*values, exact=exact, band=band)
-    return judged(replace(found, q=found.p), bound=bound, band=band, **options)
+NONE, EXACT = "no difference told", {"exact": True}
+LONGER, SHORTER = ([10, 10, 10], [12, 12, 12]), ([12, 12, 12], [10, 10, 10])
+ADVISED = {"advice": "two machines"}
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "verdict"),
+    ("before", "after", "options", "verdict"),
     [
-        ([10, 20, 30], [10, 20, 30], "identical"),
-        ([10, 20, 30], [20, 41, 61], "worsening"),
-        ([10, 20, 30], [20, 10, 33], "no difference told"),
-        ([10], [100], "no difference told"),
-        ([NAN], [5], "not compared"),
-        ([0, 0, 0], [50, 51, 52], "worsening"),
-        ([10, 10], [INF, INF], "no difference told"),
-        ([10, 10, 10], [INF, INF, INF], "worsening"),
-        ([INF, INF, INF], [10, 10, 10], "improvement"),
-        # One-sided in six of seven pairs: p = 2 / 64.
-        ([10] * 7, [INF] * 6 + [10], "worsening"),
-        ([10] * 6, [INF] * 5 + [10], "no difference told"),
+        # What is by chance is told from a change.
+        ([10, 20, 30], [10, 20, 30], {}, "identical"),
+        ([10, 20, 30], [20, 41, 61], {}, "worsening beyond"),
+        ([10, 20, 30], [20, 10, 33], {}, NONE),
+        ([10], [100], {}, NONE),
+        ([NAN], [5], {}, "not compared"),
+        ([0, 0, 0], [50, 51, 52], {"bound": 0.0}, "worsening beyond"),
+        # Whether the target is reached: one-sided in six of seven pairs has p = 2 / 64.
+        ([10, 10], [INF, INF], {}, NONE),
+        ([10, 10, 10], [INF, INF, INF], {"bound": 100.0}, "worsening beyond"),
+        ([10, 10, 10], [INF, INF, INF], {"bound": INF}, "worsening"),
+        ([INF, INF, INF], [10, 10, 10], {}, "improvement"),
+        ([10] * 7, [INF] * 6 + [10], {}, "worsening beyond"),
+        ([10] * 6, [INF] * 5 + [10], {}, NONE),
+        # Of exact values every change beyond the band is told.
+        ([100, 100], [90, 100], EXACT, "improvement"),
+        ([100, 100], [90, 110], EXACT, "mixed"),
+        ([100, 100], [INF, 90], EXACT, "mixed"),
+        ([10], [INF], EXACT | {"bound": 100.0}, "worsening beyond"),
+        ([100], [115], EXACT | {"band": 1.19}, NONE),
+        ([100], [120], EXACT | {"band": 1.19}, "worsening beyond"),
+        # A worsening is beyond its bound if all of its interval is; here it is 1.06 to 1.36.
+        (*LONGER, {"bound": 1.15}, "worsening beyond"),
+        (*LONGER, {"bound": 1.25}, "worsening"),
+        ([10, 10, 10], [11.4, 12, 12.6], {"bound": 1.1}, "worsening"),
+        # Nothing is said in favour of a side with failures, or of what is advice.
+        (*SHORTER, {"incomplete": "B"}, "advice"),
+        (*LONGER, {"incomplete": "B"}, "worsening beyond"),
+        (*LONGER, {"incomplete": "A"}, "advice"),
+        (*SHORTER, {"incomplete": "A"}, "improvement"),
+        (*LONGER, ADVISED, "advice"),
+        ([10, 10, 10], [10, 10, 10], ADVISED, "identical"),
     ],
 )
-def test_what_is_by_chance_is_told_from_a_change(before, after, verdict):
-    assert verdict_on(before, after).verdict == verdict
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "band", "verdict"),
-    [
-        ([100, 100], [90, 100], 1.0, "improvement"),
-        ([100, 100], [90, 110], 1.0, "mixed"),
-        ([100, 100], [INF, 90], 1.0, "mixed"),
-        ([100], [115], 1.19, "no difference told"),
-        ([100], [120], 1.19, "worsening"),
-    ],
-)
-def test_of_exact_values_every_change_beyond_the_band_is_told(before, after, band, verdict):
-    assert verdict_on(before, after, exact=True, band=band).verdict == verdict
-
-
-def test_a_worsening_is_beyond_its_bound_if_all_of_its_interval_is():
-    assert verdict_on([10, 10, 10], [12, 12, 12], bound=1.15).beyond
-    assert not verdict_on([10, 10, 10], [12, 12, 12], bound=1.25).beyond
-    # The mean is 1.2, the interval begins at 1.06.
-    wide = verdict_on([10, 10, 10], [11.4, 12, 12.6], bound=1.1)
-    assert (wide.verdict, wide.beyond) == ("worsening", False)
-    assert verdict_on([10] * 3, [INF] * 3, bound=100.0).beyond
-    assert verdict_on([10], [INF], exact=True, bound=100.0).beyond
-    assert not verdict_on([10] * 3, [INF] * 3, bound=INF).beyond
-    assert not verdict_on([12, 12, 12], [10, 10, 10], bound=1.05).beyond
-
-
-def test_nothing_is_said_in_favour_of_a_side_with_failures_or_of_what_is_advice():
-    slow, fast = [20, 20, 20], [10, 10, 10]
-    assert verdict_on(slow, fast, incomplete="B").verdict == "advice"
-    assert verdict_on(fast, slow, incomplete="B").verdict == "worsening"
-    assert verdict_on(fast, slow, incomplete="A").verdict == "advice"
-    assert verdict_on(slow, fast, incomplete="A").verdict == "improvement"
-    assert verdict_on(fast, slow, advice="two machines").verdict == "advice"
-    assert verdict_on(fast, fast, advice="two machines").verdict == "identical"
+def test_a_verdict_is_what_the_change_proves(before, after, options, verdict):
+    options = {"exact": False, "band": 1.0, "bound": 1.05} | options
+    found = changed(before, after, exact=options.pop("exact"), band=options["band"])
+    found = judged(replace(found, q=found.p), **options)
+    assert found.verdict + " beyond" * found.beyond == verdict
 
 
 def test_p_values_allow_for_their_number():
@@ -221,85 +197,74 @@ def test_a_mean_over_tasks_decides_from_six_tasks_on():
     assert of_tasks(["identical", "advice"], none, NAN, (1.0, 1.0)) == "advice"
 
 
-def runs(*rows, **columns):
-    """Runs of one solver on one task: pairs of a seed and a status."""
-    found = [
-        {"task": "a", "solver": "S", "seed": seed, "status": status, "reason": "", "run": seed}
-        | {"ok": status in ("converged", "budget"), "fingerprint": "f", "kernel": '{"name":"rbf"}'}
-        | {"C": 1.0, "fit_intercept": False, "reference_primal": 100.0, "reference_gap": 1e-4}
-        | {"reference_hash": "r"}
-        | columns
-        for seed, status in rows
-    ]
-    return pd.DataFrame(found)
+def runs(*rows):
+    """Runs of one solver on one task, from what is not plain in them."""
+    plain = {"task": "a", "solver": "S", "seed": 0, "status": "budget", "reason": ""} | {
+        "fingerprint": "f", "kernel": '{"name":"rbf"}', "C": 1.0, "fit_intercept": False,
+        "reference_primal": 100.0, "reference_gap": 1e-4, "reference_hash": "r",
+    }  # fmt: skip
+    found = pd.DataFrame([plain | row for row in rows], columns=[*plain])
+    found["ok"] = found["status"].isin(["converged", "budget"])
+    return found.assign(run=found["seed"])
+
+
+def failed(status, reason=""):
+    return {"status": status, "reason": reason}
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "outcome", "mirrored"),
+    ("before", "after", "outcome", "why"),
     [
-        ("converged", "budget", "compared", "compared"),
-        ("converged", "crashed", "failed in B", "failed in A"),
-        ("skipped", "timeout", "failed in B", "failed in A"),
-        ("converged", "damaged", "no record in B", "no record in A"),
-        ("skipped", "skipped", "skipped in both", "skipped in both"),
-        ("converged", "skipped", "skipped in B", "skipped in A"),
-        ("converged", None, "gone", "new"),
-        ("failed", None, "failed in A", "failed in B"),
+        ({"status": "converged"}, {}, "compared", ""),
+        ({}, failed("crashed", "signal 11"), "failed in B", "crashed: signal 11"),
+        (failed("skipped"), failed("timeout"), "failed in B", "timeout"),
+        (failed("failed", "no"), failed("wrong"), "failed in both", "failed: no; wrong"),
+        ({}, failed("damaged"), "no record in B", "damaged"),
+        ({}, failed("skipped", "no bias"), "skipped in B", "skipped: no bias"),
+        (*[failed("skipped", "no bias")] * 2, "skipped in both", "skipped: no bias"),
+        ({}, None, "gone", ""),
+        (failed("failed"), None, "failed in A", "failed"),
+        ({}, {"fingerprint": "g"}, "problem differs", "data"),
+        ({}, {"kernel": '{"name":"rbf","gamma":3}'}, "problem differs", "kernel"),
+        ({}, {"kernel": '{ "name": "rbf" }'}, "compared", ""),
+        ({}, {"C": 5.0, "fit_intercept": True}, "problem differs", "C, bias"),
+        ({}, {"C": None}, "problem differs", "C"),
+        ({}, {"reference_primal": 99.0}, "problem differs", "reference optimum"),
     ],
 )
-def test_every_run_has_an_outcome_and_it_mirrors(before, after, outcome, mirrored):
-    other = runs((0, "converged"))
-    a, b = (
-        pd.concat([other.assign(task="other"), runs((0, status)) if status else runs()])
-        for status in (before, after)
-    )
-    there, back = paired(a, b), paired(b, a)
-    assert there.set_index("task")["outcome"].to_dict() == {"other": "compared", "a": outcome}
-    assert back.set_index("task")["outcome"]["a"] == mirrored
+def test_every_run_has_an_outcome_that_mirrors_with_the_reason(before, after, outcome, why):
+    other = {"task": "other"}
+    a, b = (runs(other, *([] if each is None else [each])) for each in (before, after))
+    mirrored = {"gone": "new"}.get(outcome, outcome.translate(str.maketrans("AB", "BA")))
+    for there, back, expected in ((a, b, outcome), (b, a, mirrored)):
+        found = paired(there, back).set_index("task")
+        assert found["outcome"].to_dict() == {"other": "compared", "a": expected}
+    assert set(paired(a, b).set_index("task").loc["a", "why"].split("; ")) == set(why.split("; "))
 
 
-def test_seeds_of_one_side_alone_are_listed_and_reasons_of_failures_kept():
-    found = paired(runs((0, "budget"), (1, "budget")), runs((1, "budget"), (2, "budget")))
-    pairs = list(zip(found["seed"], found["outcome"], strict=True))
-    assert pairs == [(0, "gone"), (1, "compared"), (2, "new")]
-    found = paired(runs((0, "failed"), reason="no"), runs((0, "wrong")))
-    assert found["why"].item() == "failed: no; wrong"
-    same = runs((0, "skipped"), reason="no bias")
-    assert paired(same, same)["why"].item() == "skipped: no bias"
-
-
-def test_another_problem_is_named_and_another_certificate_or_rounding_is_none():
-    plain = runs((0, "budget"))
-    for fields, words in (
-        ({"fingerprint": "g"}, "data"),
-        ({"kernel": '{"name":"rbf","gamma":3}'}, "kernel"),
-        ({"C": 5.0, "fit_intercept": True}, "C, bias"),
-        ({"C": None}, "C"),
-        ({"reference_primal": 99.0, "reference_hash": "s"}, "reference optimum"),
-    ):
-        found = paired(plain, runs((0, "budget"), **fields))
-        assert found[["outcome", "why"]].values.tolist() == [["problem differs", words]]
+def test_another_certificate_of_an_optimum_is_told_from_rounding():
     exact = {"reference_gap": -1.4e-14}
-    rounded = {"reference_gap": 0.0, "reference_primal": 100.0 + 1e-12}
     for before, after, same in (
         ({}, {"reference_primal": 100.00005, "reference_hash": "s"}, False),
-        ({}, {"kernel": '{ "name": "rbf" }'}, True),
         (exact, exact, True),
-        (exact, rounded, False),
+        (exact, {"reference_gap": 0.0, "reference_primal": 100.0 + 1e-12}, False),
     ):
-        found = paired(runs((0, "budget"), **before), runs((0, "budget"), **after))
+        found = paired(runs(before), runs(after))
         assert found[["outcome", "same_reference"]].values.tolist() == [["compared", same]]
 
 
-def test_the_only_run_of_a_solver_that_draws_nothing_stands_beside_every_seed():
-    single, many = runs((0, "converged")), runs((0, "budget"), (1, "budget"), (2, "failed"))
+def test_seeds_of_one_side_are_listed_but_the_only_run_that_draws_nothing_is_beside_every_one():
+    single, many = (
+        runs({"seed": 1}),
+        runs({"seed": 1}, {"seed": 2}, {"seed": 3} | failed("crashed")),
+    )
+    found = paired(many, single)
+    assert list(found["outcome"]) == ["compared", "gone", "failed in A"]
+    assert list(found["seed"]) == [1, 2, 3]
     found = paired(spread_single_runs(single, many), many)
     assert list(found["outcome"]) == ["compared", "compared", "failed in B"]
-    assert list(found["seed_a"]) == [0, 0, 0]
-    assert list(found["seed_b"]) == [0, 1, 2]
-    assert list(paired(single, many)["outcome"])[1:] == [
-        *("new", "failed in B"),
-    ]
+    assert list(found["seed_a"]) == [1, 1, 1]
+    assert list(found["seed_b"]) == [1, 2, 3]
 
 
 def test_solvers_that_differ_alike_are_told_at_once():

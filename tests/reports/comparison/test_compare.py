@@ -22,7 +22,7 @@ from marginbench.harness.results.svm import packed
 from marginbench.reports import formatting
 from marginbench.reports.comparison import report as words
 from marginbench.reports.comparison.report import in_words, render
-from marginbench.reports.comparison.studies import bounds_of, sides_of
+from marginbench.reports.comparison.studies import bounds_of
 from marginbench.reports.errors import ReportError
 
 SEEDS = range(3)
@@ -121,6 +121,9 @@ def test_one_run_of_a_deterministic_side_is_in_every_pair_and_what_is_spent_rank
     assert list(found.pairs["outcome"]) == ["compared"] * 6
     assert value(found, "evaluations")["verdict"] == "advice"
     assert value(found, "evaluations")["mean"] == pytest.approx(3.0991, abs=1e-3)
+    rows = found.frame[found.frame["measure"] == "evaluations"]
+    mean = found.solvers.set_index("measure").loc["evaluations", "mean"]
+    assert mean == pytest.approx(math.prod(rows["mean"]) ** 0.5)
     assert value(found, "evals_to_error")["verdict"] == "worsening"
     # One time was measured of SMO.
     assert value(found, "seconds_to_error")["verdict"] == "no difference told"
@@ -143,64 +146,41 @@ def test_a_folder_against_itself_or_its_store_is_identical(plain, tmp_path, monk
     assert [side.words for side in (found.before, found.after)] == [url, str(plain)]
 
 
-def test_a_measure_that_one_side_lacks_is_not_compared(folder, plain):
-    def without(record):
-        return replace(record, peak_memory_mb=None)
-
-    found = compare(folder(without), plain)
-    row = value(found, "peak_memory_mb")
-    assert (row["verdict"], row["why"]) == ("not compared", "recorded on one side only")
-    assert "peak_memory_mb" not in set(compare(folder(without), folder(without)).frame["measure"])
-
-
 @pytest.fixture(scope="module")
 def changes(folder):
     """A comparison in which each solver has changed in a way of its own."""
-    drawing = ("SBP", "Tiny", "Coarse", "Other", "Late", "Certified")
-    gaps = {"Tiny": 1e-12, "Coarse": 0.005}
+    rounded = {"suboptimality": 0.0, "gap": 0.0, "reference_gap": -1e-14}
+    of_both = {
+        "Tiny": {"suboptimality": 1e-12, "peak_memory_mb": None},
+        "Coarse": {"suboptimality": 0.005},
+        "Exact": rounded,
+    }
     other = {"params": '{"tol": 0.1, "new": 1}', "budget": '{"timeout": 5}', "status": "budget"}
-    certificate = {"reference_primal": 100.00001, "reference_hash": "s" * 64}
+    of_b = {
+        "Tiny": {"suboptimality": 1e-9},
+        "Coarse": {"suboptimality": 5.0},
+        "Exact": {"suboptimality": 1e-10, "gap": 1e-8},
+        "Unmeasured": {"peak_memory_mb": None},
+        "Other": other | {"version": "abc git:def"},
+        "Certified": {"reference_primal": 100.00001, "reference_hash": "s" * 64},
+    }
+    drawing = ("SBP", "Late", "Never", *of_b)
 
     def before(record):
-        return replace(record, suboptimality=gaps.get(record.solver, record.suboptimality))
+        return replace(record, **of_both.get(record.solver, {}))
 
     def after(record):
         record = scaled(scaled(before(record), 1.01, "SMO"), 2, "Late")
         match record.solver:
             case "SMO" | "SBP":
                 return replace(record, cpu_s=record.cpu_s * 5)
-            case "Tiny" | "Coarse":
-                return replace(record, suboptimality=1000 * gaps[record.solver])
-            case "Other":
-                return replace(record, **other, version="abc git:def")
             case "Late":  # at the target at its first checkpoint
                 return replace(record, trace=record.trace[-1:])
-        return replace(record, **certificate)
+            case "Never" if record.task == "a":
+                return replace(record, trace=record.trace[:1])
+        return replace(record, **of_b.get(record.solver, {}))
 
     return compare(folder(before, drawing=drawing), folder(after, drawing=drawing))
-
-
-def test_the_verdict_beside_a_mean_over_tasks_is_of_the_tasks_in_it(folder):
-    def never(record):
-        lost = (record.task, record.solver) == ("a", "SBP")
-        return replace(record, trace=record.trace[:1]) if lost else record
-
-    found = compare(folder(tasks="abc"), folder(never, tasks="abc"))
-    (row,) = found.solvers.query("solver == 'SBP' and measure == 'evals_to_objective'").to_dict(
-        "records"
-    )
-    assert (row["verdict"], row["n_tasks"], row["n_worse"]) == ("identical", 2, 1)
-    assert found.verdict == "worsening"
-
-
-def test_below_double_precision_no_objective_is_told_from_another(folder):
-    def side(value):
-        fields = {"suboptimality": value, "gap": 100 * value, "reference_gap": -1e-14}
-        return folder(lambda record: replace(record, **fields), tasks=("a",), drawing=())
-
-    changes = compare(side(0.0), side(1e-10))
-    for measure in ("suboptimality", "gap"):
-        assert value(changes, measure, solver="SMO")["verdict"] == "identical"
 
 
 def test_each_solver_is_judged_by_its_own_runs_and_what_differs_is_named(changes):
@@ -212,6 +192,17 @@ def test_each_solver_is_judged_by_its_own_runs_and_what_differs_is_named(changes
     # The certificate resolves 1e-4 / 100.
     assert value(changes, "suboptimality", solver="Tiny")["verdict"] == "identical"
     assert value(changes, "suboptimality", solver="Coarse")["verdict"] == "worsening"
+    # Below double precision no objective is told from another.
+    for measure in ("suboptimality", "gap"):
+        assert value(changes, measure, solver="Exact")["verdict"] == "identical"
+    row = value(changes, "peak_memory_mb", solver="Unmeasured")
+    assert (row["verdict"], row["why"]) == ("not compared", "recorded on one side only")
+    assert changes.frame.query("solver == 'Tiny' and measure == 'peak_memory_mb'").empty
+    # The verdict beside a mean over tasks is that of the tasks in it.
+    query = "solver == 'Never' and measure == 'evals_to_objective'"
+    (row,) = changes.solvers.query(query).to_dict("records")
+    assert (row["verdict"], row["n_tasks"], row["n_worse"]) == ("identical", 1, 1)
+    assert changes.verdict == "worsening"
     assert {(item.solver, item.field, item.before, item.after) for item in changes.code} == {
         ("Other", "version", "not recorded", "abc"),
         ("Other", "params.tol", "0.001", "0.1"),
@@ -358,30 +349,34 @@ def test_the_page_is_whole_without_scripts_and_escapes_all(worse, make, tmp_path
     assert raw == render(found)
 
 
-def test_sides_that_are_none_are_one_line_that_says_what_to_give(plain):
-    for after, solver, against, said in (
-        (None, None, None, "give another folder"),
-        (None, "SMO", "SMO", "or two of its solvers"),
-        (None, "SMOO", "SBP", "did you mean 'SMO'?"),
-        (plain, None, "SMO", "--solver"),
-    ):
-        with pytest.raises(ReportError, match=re.escape(said)) as caught:
-            sides_of(plain, after, solver, against)
-        assert "\n" not in str(caught.value)
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({}, "give another folder"),
+        ({"solver": "SMO", "against": "SMO"}, "or two of its solvers"),
+        ({"solver": "SMOO", "against": "SBP"}, "did you mean 'SMO'?"),
+        ({"b": "itself", "against": "SMO"}, "--solver"),
+        ({"bounds": "cpu"}, "--bound 'cpu': '' is no bound; give a ratio from 1 on"),
+        (
+            {"bounds": ["evals=2", "cpuu=1.2"]},
+            "'cpuu=1.2': no measure 'cpuu' (did you mean 'cpu'?)",
+        ),
+        ({"bounds": "cpu=0.9"}, "--bound 'cpu=0.9': '0.9' is no bound; give a ratio from 1 on"),
+        ({"bounds": "cpu=nan"}, "'nan' is no bound; give a ratio from 1 on"),
+        ({"bounds": "error=1.1"}, "'1.1' is no bound; give points of test error"),
+        ({"bounds": "error=-1pt"}, "'-1pt' is no bound; give points of test error"),
+    ],
+)
+def test_mistakes_are_one_line_that_says_what_to_give(plain, given, said):
+    given = {name: plain if each == "itself" else each for name, each in given.items()}
+    with pytest.raises(ReportError, match=re.escape(said)) as caught:
+        compare(plain, **given)
+    assert "\n" not in str(caught.value)
 
 
-def test_bounds_are_ratios_or_points_and_one_that_is_none_is_named():
+def test_bounds_are_ratios_or_points_by_the_names_of_the_command():
     bounds = {"evaluations": 1.5, "cpu_s": math.inf, "test_error": 0.005}
     assert bounds_of(["evals=1.5, cpu=off", "error=0.5pt"]) == bounds
-    assert bounds_of("evals=1.1") == {"evaluations": 1.1}
-    for text, said in (
-        *(("cpu", "a ratio from 1 on"), ("cpuu=1.2", "did you mean 'cpu'?")),
-        *(("cpu=0.9", "a ratio from 1 on"), ("cpu=nan", "a ratio from 1 on")),
-        *(("error=1.1", "points of test error"), ("error=-1pt", "points of test error")),
-    ):
-        with pytest.raises(ReportError, match=re.escape(f"--bound {text!r}")) as caught:
-            bounds_of([text])
-        assert said in str(caught.value)
 
 
 @pytest.mark.slow

@@ -1,7 +1,5 @@
 """Snapshots, and small repositories with results, for the tests of regressions."""
 
-import functools
-import json
 import os
 import subprocess
 
@@ -10,22 +8,29 @@ import pytest
 
 from marginbench.reports.regressions.asv_files import COLUMNS, Lane, Snapshot
 
+DAY = 86_400_000  # in milliseconds, as asv has dates
 
-def make_snapshot(values, commit="a" * 40, **fields):
-    """A snapshot of the suite ``work.Work`` from values by cell and measure."""
+
+def snapshot(values, commit="a" * 40, **fields):
+    """A snapshot of the suite ``work.Work``: cell -> measure -> value, None of one that failed."""
     rows = [
         (f"work.Work {cell}", measure, 0, float("nan") if number is None else float(number))
-        for (cell, measure), number in values.items()
+        for cell, each in values.items()
+        for measure, number in each.items()
     ]
-    versions = {f"work.Work.{measure}": "1" for _, measure in values}
-    defaults = {"date": 0, "lane": Lane("vm", "py3.11"), "machine": {}, "versions": versions}
+    versions = {f"work.Work.{measure}": "1" for _, measure, *_ in rows}
+    defaults = {"date": 0, "lane": Lane("vm", "env"), "machine": {}, "versions": versions}
     frame = pd.DataFrame(rows, columns=COLUMNS)
     return Snapshot(commit=commit, values=frame, **(defaults | fields))
 
 
-@pytest.fixture(scope="session")
-def snapshot():
-    return make_snapshot
+def over_time(values, commits=(), **fields):
+    """A snapshot of each of these values, a day apart."""
+    commits = commits or [f"{place + 1:x}" * 40 for place in range(len(values))]
+    return [
+        snapshot(each, commit, date=place * DAY, **fields)
+        for place, (each, commit) in enumerate(zip(values, commits, strict=True))
+    ]
 
 
 class Repo:
@@ -56,44 +61,27 @@ class Repo:
         return self.git("rev-parse", "HEAD")
 
 
-@pytest.fixture(scope="session")
-def make_repo():
-    return Repo
-
-
 @pytest.fixture
 def repo(tmp_path):
     return Repo(tmp_path / "repo")
 
 
-def results_file(commit, values, cells, env):
-    """What asv writes for a commit, of benchmarks with one parameter."""
-    params = [[repr(cell) for cell in cells]]
-    content = {
-        "commit_hash": commit, "env_name": env, "date": 1_700_000_000_000,
-        "params": {"machine": "vm", "cpu": "Example CPU"}, "python": "3.11", "requirements": {},
-        "env_vars": {}, "durations": {}, "version": 2,
-        "result_columns": ["result", "params", "version"],
-        "results": {name: [numbers, params, "1"] for name, numbers in values.items()},
-    }  # fmt: skip
-    return json.dumps(content)
+def write_asv(folder, commit, benchmarks, env="env"):
+    """The file that asv itself writes for a commit: names, parameters, values and samples."""
+    results, runner = (pytest.importorskip(f"asv.{name}") for name in ("results", "runner"))
+    machine = {"machine": "vm", "cpu": "Example"}
+    made = results.Results(machine, {}, commit, 1_700_000_000_000, "3.11", env, {})
+    for name, params, numbers, samples in benchmarks:
+        benchmark = {"name": name, "params": params, "version": f"v-{name}"}
+        counts = [1 if each else None for each in samples]
+        done = runner.BenchmarkResult(numbers, samples, counts, 0, "", b"")
+        made.add_result(benchmark, done, record_samples=True)
+    made.save(str(folder))
 
 
-def write_folder(folder, by_commit, cells, env="virtualenv-py3.11"):
-    """Write a folder of asv's results: commits -> benchmarks -> values of the cells."""
-    (folder / "vm").mkdir(parents=True, exist_ok=True)
+def write_results(folder, by_commit, cells, env="env"):
+    """Write results of benchmarks with one parameter: commits -> benchmarks -> values of cells."""
     for commit, values in by_commit.items():
-        path = folder / "vm" / f"{commit[:8]}-{env}.json"
-        path.write_text(results_file(commit, values, cells, env), encoding="utf-8")
+        params, none = [[repr(cell) for cell in cells]], [None] * len(cells)
+        write_asv(folder, commit, [(name, params, values[name], none) for name in values], env)
     return folder
-
-
-@pytest.fixture(scope="session")
-def write_asv_results():
-    return write_folder
-
-
-@pytest.fixture
-def write_results(tmp_path):
-    """``write_folder`` into the test's own folder."""
-    return functools.partial(write_folder, tmp_path / "results")

@@ -15,39 +15,25 @@ from marginbench.reports.regressions.asv_files import (
     task_and_solver,
 )
 
+from .conftest import write_asv, write_results
+
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 CELLS = ["SMO rbf dense", "SMO rbf dense bias"]
 
 
-def by_asv(folder, add):
-    """Files that asv's own code writes."""
-    runner = pytest.importorskip("asv.runner")
-    results = pytest.importorskip("asv.results")
-    made = results.Results(
-        {"machine": "vm", "cpu": "Example"}, {}, COMMIT, 1_700_000_000_000, "3.11", "env", {}
-    )
-    for name, params, kind, numbers, samples in add:
-        benchmark = {"name": name, "params": params, "version": f"v-{name}", "type": kind}
-        counts = [1 if each else None for each in samples]
-        done = runner.BenchmarkResult(numbers, samples, counts, 0, "", b"")
-        made.add_result(benchmark, done, record_samples=True)
-    made.save(str(folder))
-
-
 def test_what_asv_writes_is_read(tmp_path):
-    cells, two = [list(map(repr, CELLS))], [None] * 2
+    cells, none = [list(map(repr, CELLS))], [None] * 2
     params = [["'SMO'", "'SBP'"], ["1", "2.5"]]
     times = [[0.1, 0.3, 0.2], None, [0.4, 0.4, 0.4], None]
-    by_asv(
-        tmp_path,
-        [
-            ("work.Work.track_evaluations", cells, "track", [7, None], two),
-            ("work.Work.track_error", cells, "track", [math.nan, 1.5], two),
-            ("solve.Fit.time_fit", params, "time", [0.2, None, 0.4, math.nan], times),
-            ("start.Whole.time_all", [], "time", [3.0], [None]),
-            ("start.Broken.track_all", cells, "track", two, two),
-        ],
-    )
+    benchmarks = [
+        ("work.Work.track_evaluations", cells, [7, None], none),
+        ("work.Work.track_error", cells, [math.nan, 1.5], none),
+        ("solve.Fit.time_fit", params, [0.2, None, 0.4, math.nan], times),
+        ("start.Whole.time_all", [], [3.0], [None]),
+        ("start.Broken.track_all", cells, none, none),
+        ("start.Alone.track_all", [["'SMO'"]], [None], [None]),
+    ]
+    write_asv(tmp_path, COMMIT, benchmarks)
     [found] = read_results(tmp_path)
     assert (found.commit, found.date, found.lane) == (COMMIT, 1_700_000_000_000, Lane("vm", "env"))
     assert found.machine["cpu"] == "Example"
@@ -57,6 +43,7 @@ def test_what_asv_writes_is_read(tmp_path):
         ["solve.Fit SBP 1", "time_fit", 0, 0.4],
         ["solve.Fit SMO 1", "time_fit", 0, 0.2],
         ["solve.Fit SMO 2.5", "time_fit", 0, failed],
+        ["start.Alone SMO", "all", 0, failed],
         [f"start.Broken {CELLS[0]}", "all", 0, failed],
         [f"start.Broken {CELLS[1]}", "all", 0, failed],
         ["start.Whole", "time_all", 0, 3.0],
@@ -66,6 +53,8 @@ def test_what_asv_writes_is_read(tmp_path):
     ]
     assert found.versions["work.Work.evaluations"] == "v-work.Work.track_evaluations"
     assert found.failed >= {f"start.Broken {CELLS[0]}", "solve.Fit SMO 2.5"}
+    # A suite without any value says nothing; that its only cell fails is an answer.
+    assert found.unmeasured == ["start.Broken"]
     for cell, pair in (
         ("solve.Fit SMO 2.5", ("solve.Fit 2.5", "SMO")),
         ("start.Broken SMO", ("start.Broken", "SMO")),
@@ -75,29 +64,24 @@ def test_what_asv_writes_is_read(tmp_path):
         assert cell_of(*pair) == cell
 
 
-def test_two_files_of_a_commit_and_folders_without_results_are_refused(write_results, tmp_path):
+def test_copies_damaged_files_and_folders_without_results_are_named(tmp_path):
     for folder, words in ((tmp_path / "none", "no folder"), (tmp_path, "holds no results")):
         with pytest.raises(ReportError, match=words):
             read_results(folder)
-    folder = write_results({COMMIT: {"work.Work.track_error": [1, 2]}}, CELLS)
-    [path] = folder.glob("vm/*.json")
-    path.with_name("copy.json").write_text(path.read_text())
+    write_results(tmp_path, {COMMIT: {"work.Work.track_error": [1, 2]}}, CELLS)
+    [path] = tmp_path.glob("vm/*.json")
+    text, copy = path.read_text(), path.with_name("copy.json")
+    copy.write_text(text)
     # A copy of a file must not pass for another commit.
     with pytest.raises(ReportError, match="2 files have results of commit 0123456789 on "):
-        read_results(folder)
-
-
-def test_damaged_files_are_named(write_results):
-    folder = write_results({COMMIT: {"work.Work.track_error": [1, 2]}}, CELLS)
-    [path] = folder.glob("vm/*.json")
-    text = path.read_text()
+        read_results(tmp_path)
     unreadable = {"results": {"a.b": [["x"], [["'a'"]]]}}
     changes = ({"version": 1}, {"date": "today"}, {"results": []}, unreadable)
     changed = (json.dumps(json.loads(text) | change) for change in changes)
     for damaged in (text[:-20], "[]", *changed):
-        path.write_text(damaged)
-        with pytest.raises(ReportError, match=re.escape(str(path))) as caught:
-            read_results(folder)
+        copy.write_text(damaged)
+        with pytest.raises(ReportError, match=re.escape(str(copy))) as caught:
+            read_results(tmp_path)
         assert "\n" not in str(caught.value)
 
 

@@ -14,6 +14,8 @@ import pytest
 from marginbench.reports.formatting import TIMES
 from marginbench.reports.regressions.annotations import FILE
 
+from .conftest import Repo, write_results
+
 CELLS = ["SMO rbf dense", "SMO poly dense", "SDCA rbf dense"]
 SAME = {"work.Work.track_failed": [0, 0, 0], "work.Work.track_evaluations": [100, 200, 300]}
 WORSE = {"work.Work.track_failed": [0, 0, 0], "work.Work.track_evaluations": [200, 200, 300]}
@@ -34,18 +36,18 @@ def run(command, monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def history(make_repo, write_asv_results, tmp_path_factory):
+def history(tmp_path_factory):
     """A repository with results of its commits: name of the commit -> hash, and their folder."""
     place = tmp_path_factory.mktemp("history")
-    repo = make_repo(place / "repo")
+    repo = Repo(place / "repo")
     hashes = {name: repo.commit(name) for name in ("same", "again", "worse", "failed")}
     entry = '[[change]]\ncells = "SMO rbf *"\nmeasures = "evaluations"\nwhy = "steadier"\n'
     hashes["known"] = repo.commit("known", {FILE: entry})
     repo.commit("unmeasured")
     values = {"same": SAME, "again": SAME, "worse": WORSE, "failed": FAILED, "known": WORSE}
     by_commit = {hashes[name]: each for name, each in values.items()}
-    folder = write_asv_results(place / "results", by_commit, CELLS)
-    return SimpleNamespace(repo=repo.folder, folder=str(folder), **hashes)
+    folder = write_results(place / "results", by_commit, CELLS)
+    return SimpleNamespace(repo=repo.folder, folder=folder, **hashes)
 
 
 @pytest.mark.parametrize(
@@ -70,13 +72,11 @@ def test_the_exit_code_is_the_verdict(run, history, base, head, more, code, word
     assert ("note: Known change, 1 value: steadier" in out) == (head == "known")
 
 
-def test_the_worst_environment_decides_and_json_says_the_same(
-    run, history, write_asv_results, tmp_path
-):
+def test_the_worst_environment_decides_and_json_says_the_same(run, history, tmp_path):
     both = {history.same: SAME, history.again: SAME}
-    write_asv_results(tmp_path, both, CELLS)
-    folder = write_asv_results(tmp_path, both | {history.again: WORSE}, CELLS, env="other")
-    code, out, _ = run(history.repo, history.same, history.again, "--results", str(folder))
+    write_results(tmp_path, both, CELLS)
+    write_results(tmp_path, both | {history.again: WORSE}, CELLS, env="other")
+    code, out, _ = run(history.repo, history.same, history.again, "--results", tmp_path)
     assert code == 1
     assert "The worst of 2 environments: other on" in out
     words = [history.again, history.failed, "--results", history.folder, "--json"]
@@ -92,14 +92,16 @@ def test_the_worst_environment_decides_and_json_says_the_same(
     assert len(found["reproduce"]) == 2
 
 
-def test_mistakes_are_one_line(run, history, repo, write_results):
+def test_mistakes_are_one_line(run, history, repo, tmp_path):
     cut_short = {history.same: dict.fromkeys(SAME, [None] * 3), history.again: SAME}
-    unmeasured = str(write_results(cut_short, CELLS))
+    unmeasured = write_results(tmp_path / "results", cut_short, CELLS)
     repo.commit("base")
     repo.commit("known", {FILE: "[[change]"})
     given = ["--results", history.folder]
     for words, said, *folder in (
         (["nope"], "nope: no commit"),
+        (["--", "--output=x"], "--output=x: no commit"),
+        (["HEAD"], "git rev-parse: not a git repository", tmp_path),
         (["HEAD~5", "HEAD", *given], "has no results of"),
         (["HEAD~5", "HEAD~4", "--results", unmeasured], "asv got no value of work.Work"),
         (["--results", "nowhere"], "nowhere: no folder of asv's results"),
@@ -107,6 +109,7 @@ def test_mistakes_are_one_line(run, history, repo, write_results):
         (["--suite", "(?i)work"], "no regular expression"),
         (["--text", "--json"], "give one of them"),
         (["HEAD~5", "HEAD~4", *given, "--bound", "evals=2"], "did you mean"),
+        (["HEAD~5", "HEAD~4", *given, "--bound", "failed=2"], "no measure 'failed'"),
         ([], f"marginbench: {FILE} of ", repo.folder),  # before anything is measured
     ):
         code, out, err = run(*(folder or [history.repo]), *words)

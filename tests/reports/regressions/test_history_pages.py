@@ -9,55 +9,37 @@ import pytest
 
 from marginbench import publish
 from marginbench.reports.errors import ReportError
+from marginbench.reports.regressions.annotations import FILE
 from marginbench.reports.regressions.asv_files import Lane
 from marginbench.reports.regressions.gate import regressions
 from marginbench.reports.regressions.history import histories, render_history
-from marginbench.reports.regressions.repository import Commit
 
-HOSTILE = '<b onclick="x">&"../../x"</b>\N{RIGHT-TO-LEFT OVERRIDE}'
-MEASURES = ("evaluations", "iterations", "test_error", "suboptimality")
+from .conftest import over_time, write_results
 
 
-def make_history(snapshot, n=6, solvers=("SMO", "SBP")):
+def make_history(n=6, solvers=("SMO", "SBP")):
     """Commits of which the third doubles the evaluations of SMO, the fifth has a blip and fails."""
-    found = []
-    for place in range(n):
-        values = {}
-        for solver, task in itertools.product(solvers, ("rbf dense", "rbf sparse bias")):
-            cell = f"{solver} {task}"
+    commits = [{} for _ in range(n)]
+    for solver, task in itertools.product(solvers, ("rbf dense", "rbf sparse bias")):
+        for place, values in enumerate(commits):
             later, blip = solver == "SMO" and place >= 2, solver == "SBP" and place == 4
             failed = blip and task == "rbf dense"
-            values[cell, "failed"] = float(failed)
-            if not failed:
-                values[cell, "evaluations"] = 1000.0 * (2 if later else 3 if blip else 1)
-                values[cell, "test_error"] = 20.0 - later
-                values |= {(cell, "iterations"): 40.0, (cell, "suboptimality"): 0.001}
-        versions = {f"work.Work.{name}": "1" for name in ("failed", *MEASURES)}
-        commit = f"{place + 1:x}" * 40
-        found.append(snapshot(values, commit, date=place * 86_400_000, versions=versions))
-    return found
-
-
-def named(history, subject):
-    """The history with a subject for each commit, as a repository would give them."""
-    commits = tuple(
-        Commit(each.hash, f"{subject} {place}", "2026-11-22")
-        for place, each in enumerate(history.commits)
-    )
-    return replace(history, commits=commits)
+            values[f"{solver} {task}"] = {"failed": 1.0} if failed else {
+                "failed": 0.0, "iterations": 40.0, "suboptimality": 0.001,
+                "evaluations": 1000.0 * (2 if later else 3 if blip else 1),
+                "test_error": 20.0 - later,
+            }  # fmt: skip
+    return over_time(commits)
 
 
 @pytest.fixture(scope="module")
-def folder(snapshot, tmp_path_factory):
+def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
-    snapshots = make_history(snapshot)
-    (history,) = histories(snapshots)
-    other = [replace(each, lane=Lane("other", "env")) for each in make_history(snapshot, 2)]
-    lanes = [named(history, "Change"), *histories(other)]
-    (folder / "index.html").write_text(render_history(lanes), encoding="utf-8")
-    before, after = snapshots[1:3]
-    sides = Commit(before.commit, "Change 1"), Commit(after.commit, "Change 2")
-    regressions(before, after, sides).write_page(folder / "pair.html")
+    snapshots = make_history()
+    other = [replace(each, lane=Lane("other", "env")) for each in make_history(2)]
+    page = render_history(histories([*snapshots, *other]))
+    (folder / "index.html").write_text(page, encoding="utf-8")
+    regressions(*snapshots[1:3]).write_page(folder / "pair.html")
     return folder
 
 
@@ -82,33 +64,23 @@ def test_the_page_has_the_newest_verdict_what_moved_and_every_commit(make, folde
     assert (
         "SMO rbf dense evaluations 3333333333 : 1,000 → 2,000 ( 2.00\N{MULTIPLICATION SIGN} ) 2,000"
     ) in found
-    assert any("test error 3333333333 : 20.00 % → 19.00 %" in row for row in found)
+    # An error is in points: "-5 %" would be read as a twentieth.
+    assert any(
+        "test error 3333333333 : 20.00 % → 19.00 % ( \N{MINUS SIGN}1.00 pt )" in row
+        for row in found
+    )
     # Values that left for one commit alone have no row; their cell failed there.
     assert not any(row.startswith("SBP") and "evaluations" in row for row in found)
     assert "SBP rbf dense 5555555555" in found
-    assert "3333333333 Change 2 2026-11-22 2 worse , 2 better" in found
+    assert "3333333333 2 worse , 2 better" in found
     again = "git switch --detach 3333333333 && python -m benchmarks.work 'SMO rbf dense'"
     assert again in make.page(folder / "pair.html").text
 
 
-def test_hostile_names_are_text(snapshot, make, tmp_path):
-    (history,) = histories(make_history(snapshot, 3, ("SMO", HOSTILE)))
-    moved = tuple(
-        replace(each, steps=tuple(step._replace(why=HOSTILE) for step in each.steps))
-        for each in history.moved
-    )
-    history = replace(named(history, HOSTILE), moved=moved, notes=(HOSTILE,))
-    url, path = 'https://example.org/"><script>/', tmp_path / "index.html"
-    path.write_text(render_history([history], commit_url=url), encoding="utf-8")
-    page = make.page(path)
-    assert page.values("onclick") == []
-    assert [tag for tag, _ in page.tags].count("script") == 1
-
-
-def test_one_commit_and_no_change_are_said_plainly(snapshot):
-    (one,) = histories(make_history(snapshot, 1))
+def test_one_commit_and_no_change_are_said_plainly():
+    (one,) = histories(make_history(1))
     assert "nothing to compare it with" in render_history([one])
-    (two,) = histories(make_history(snapshot, 2))
+    (two,) = histories(make_history(2))
     assert "identical: 0 worse, 16 identical" in render_history([two])
     assert "No value left its level" in render_history([two])
 
@@ -123,25 +95,16 @@ def test_pages_fit_and_load_nothing_in_a_browser(visit, folder, width, scheme):
 CELLS = ["SMO rbf dense", "SBP rbf dense"]
 
 
-@pytest.fixture
-def results(write_asv_results):
-    """Writes asv's results of one count, which the last commit doubles."""
-
-    def write(folder, commits):
-        values = {commit: {"work.Work.track_evaluations": [100.0, 50.0]} for commit in commits}
-        values[commits[-1]] = {"work.Work.track_evaluations": [200.0, 50.0]}
-        return write_asv_results(folder, values, CELLS)
-
-    return write
-
-
-@pytest.fixture
-def history(results, tmp_path):
-    return results(tmp_path / "asv", ["1" * 40, "2" * 40, "3" * 40])
+def write_history(folder, commits, cells=CELLS):
+    """asv's results of one count, which the last commit doubles."""
+    counts = {commit: [100.0 + 100.0 * (commit == commits[-1]), 50.0] for commit in commits}
+    values = {commit: {"work.Work.track_evaluations": each} for commit, each in counts.items()}
+    return write_results(folder, values, cells)
 
 
 @pytest.mark.slow
-def test_the_history_is_linked_from_studies_and_back(make, history, tmp_path):
+def test_the_history_is_linked_from_studies_and_back(make, tmp_path):
+    history = write_history(tmp_path / "asv", ["1" * 40, "2" * 40, "3" * 40])
     trace = make.trace([1e3, 1e5], [0.3, 0.02], [300.0, 101.0])
     study = make.folder(tmp_path / "study", [make.finished("a", "SMO", 0, trace)])
     site = tmp_path / "site"
@@ -159,27 +122,36 @@ def test_the_history_is_linked_from_studies_and_back(make, history, tmp_path):
     assert "../index.html" in make.page(there).values("href")
 
 
-@pytest.mark.parametrize("url", ["https://example.org/c/", "javascript:alert(1)//", 7])
-def test_commits_have_subjects_and_addresses_of_the_web_from_their_repository(
-    results, repo, tmp_path, url
-):
+HOSTILE = '<b onclick="x">&"../../x"</b>\N{RIGHT-TO-LEFT OVERRIDE}'
+KNOWN = f'[[change]]\ncells = "*"\nmeasures = "evaluations"\nwhy = {json.dumps(HOSTILE)}\n'
+
+
+@pytest.mark.parametrize(
+    "url", ["https://example.org/c/", 'https://example.org/"><script>/', "javascript:alert(1)//", 7]
+)
+def test_names_of_all_sorts_are_text_and_addresses_those_of_the_web(make, repo, tmp_path, url):
     settings = f'{{\n  // where commits are\n  "show_commit_url": {json.dumps(url)}\n}}\n'
-    head = repo.commit("One <step>", {"asv.conf.json": settings})
-    found = results(repo.folder / "asv", ["1" * 40, head])  # the repository around it is found
+    base = repo.commit("Base")
+    head = repo.commit(f"One <step> {HOSTILE}", {"asv.conf.json": settings, FILE: KNOWN})
+    # The repository around it is found.
+    found = write_history(repo.folder / "asv", [base, head], [f"SMO {HOSTILE}", HOSTILE])
     site = tmp_path / "site"
     assert publish([], site, history=found).studies == 0
     assert "Studies" not in (site / "index.html").read_text(encoding="utf-8")
-    text = (site / "regressions" / "index.html").read_text(encoding="utf-8")
-    assert "One &lt;step&gt;" in text
-    assert (f'href="{url}{head}"' in text) == str(url).startswith("https")
+    page = make.page(site / "regressions" / "index.html")
+    # The subject, the cell, and why its change is accepted.
+    assert page.text.count(f"One <step> {HOSTILE[:-1]}") == 1
+    assert page.text.count(HOSTILE[:-1] + r"\u202e") == page.text.count(HOSTILE[:-1]) == 3
+    assert page.values("onclick") == []
+    assert [tag for tag, _ in page.tags].count("script") == 1
+    assert (f"{url}{head}" in page.values("href")) == str(url).startswith("https")
 
 
-def test_what_cannot_be_published_is_one_line(history, tmp_path, command):
-    site, other = tmp_path / "site", tmp_path / "more"
-    other.mkdir()
+def test_what_cannot_be_published_is_one_line(tmp_path, command):
+    site, history = tmp_path / "site", write_history(tmp_path / "asv", ["1" * 40])
     for given, words in (
         ({"history": tmp_path / "none"}, "no folder of asv's results"),
-        ({"history": history, "pages": {"More": other}}, "has no index.html"),
+        ({"history": history, "pages": {"More": tmp_path}}, "has no index.html"),
         ({}, "no results folder is given"),
     ):
         with pytest.raises(ReportError, match=words):
