@@ -5,7 +5,6 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LinearRegression
 
 from marginbench.data_loaders import find, generators, lap, ldfp, load
 
@@ -41,8 +40,10 @@ def test_the_seed_decides_and_the_test_part_does_not_depend_on_the_training_part
     assert abs(first.X_test[:n] - first.X_train[:n]).max() > 0
 
 
-def test_points_of_the_checkers_fill_their_cells():
-    data = load("checkers", {"n_train": 16_000, "n_test": 100, "noise": 0})
+def test_points_of_the_checkers_fill_their_cells_before_noise_moves_them():
+    data, noisy = (
+        load("checkers", {"n_train": 16_000, "n_test": 100, "noise": noise}) for noise in (0, 0.02)
+    )
     for X, y, n in ((data.X_train, data.y_train, 16_000), (data.X_test, data.y_test, 100)):
         assert X.dtype == np.float64
         cell = np.floor(X + 2).astype(int)
@@ -56,14 +57,8 @@ def test_points_of_the_checkers_fill_their_cells():
     y = data.y_train.astype(float)
     assert abs(np.mean(y[1:] * y[:-1])) < 0.05
     assert abs(np.mean(y[:8000])) < 0.05
-
-
-def test_noise_of_the_checkers_moves_points_after_they_are_labelled():
-    noisy, clean = (
-        load("checkers", {"n_train": 16_000, "n_test": 16, "noise": noise}) for noise in (0.02, 0)
-    )
-    moves = noisy.X_train - clean.X_train
-    np.testing.assert_array_equal(noisy.y_train, clean.y_train)
+    moves = noisy.X_train - data.X_train
+    np.testing.assert_array_equal(noisy.y_train, data.y_train)
     # Standard error of a standard deviation from 32000 draws: .4 %; of the mean: .00011.
     assert moves.std() == pytest.approx(0.02, rel=0.02)
     assert abs(moves.mean()) < 0.0006
@@ -88,13 +83,6 @@ def test_labels_of_the_quadric_are_flipped_whatever_the_point(monkeypatch):
     assert np.mean(data.y_train == 1) == pytest.approx(0.5, abs=noise)
     near = np.abs(data.X_train[:, 0]) < 0.5
     assert wrong[near].mean() == pytest.approx(wrong[~near].mean(), abs=0.03)
-
-    def error(features):
-        model = LinearRegression().fit(features(data.X_train), data.y_train)
-        return np.mean(np.sign(model.predict(features(data.X_test))) != data.y_test)
-
-    assert error(np.asarray) > 0.45  # a hyperplane learns nothing
-    assert error(np.square) == pytest.approx(0.2, abs=0.02)
 
 
 def test_random_text_is_sparse_unit_rows_of_few_frequent_and_many_rare_words():

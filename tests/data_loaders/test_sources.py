@@ -23,9 +23,7 @@ MIRROR_ONLY = {"covtype-sample", "aut-avn", "astro-ph"}
 @pytest.mark.parametrize("source", sources(), ids=lambda source: source.name)
 def test_every_source_is_complete(source):
     assert find(source.name) is source
-    assert source.summary
-    assert source.split
-    assert source.licence
+    assert all((source.summary, source.split, source.licence))
     assert source.citation.startswith("@")
     assert source.citation.count("{") == source.citation.count("}")
     assert source.default_gamma > 0
