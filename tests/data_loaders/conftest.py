@@ -2,12 +2,13 @@
 
 import contextlib
 import threading
+from dataclasses import replace
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from marginbench.data_loaders import DataError, Source
+from marginbench.data_loaders import DataError, Source, find
 from marginbench.data_loaders.files import RemoteFile
 from marginbench.data_loaders.libsvm import read_pair
 
@@ -64,6 +65,24 @@ def tiny():
         return Source(**defaults | kwargs)
 
     return make
+
+
+@pytest.fixture
+def published(tmp_path, monkeypatch):
+    """Put files into a mirror in place of those of a registered dataset: its source."""
+    mirror = tmp_path / "published"
+    monkeypatch.setenv("MARGINBENCH_MIRROR", str(mirror))
+
+    def put(name, *contents):
+        source = find(name)
+        folder = mirror / (source.mirror_folder or name)
+        folder.mkdir(parents=True, exist_ok=True)
+        for file, content in zip(source.files, contents, strict=True):
+            (folder / file.name).write_bytes(content)
+        files = tuple(replace(file, sha256=None) for file in source.files)
+        return replace(source, files=files, fingerprint=None)
+
+    return put
 
 
 @contextlib.contextmanager

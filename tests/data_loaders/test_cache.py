@@ -76,20 +76,17 @@ def test_every_bit_comes_back(tiny, kind):
     assert (data.citation, data.licence) == (source.citation, source.licence)
 
 
-def test_other_tools_can_read_the_file(tiny, cache):
-    path = fetch(own(tiny, content()))
+def test_the_file_is_where_it_is_asked_for_and_other_tools_can_read_it(
+    tiny, cache, tmp_path, monkeypatch
+):
+    source = own(tiny, content())
+    path = fetch(source)
     assert path == cache / "tiny.parquet"
     table = pq.read_table(path).to_pandas()
     assert list(table.columns) == ["X", "y", "split"]
     assert table["split"].tolist() == ["train"] * 40 + ["test"] * 20
     np.testing.assert_array_equal(np.stack(table["X"][:40]), content().train.X)
-
-
-def test_the_cache_is_where_it_is_asked_for(tiny, tmp_path, monkeypatch):
-    source = own(tiny, content())
     assert fetch(source, cache_dir=tmp_path / "a") == tmp_path / "a" / "datasets" / "tiny.parquet"
-    monkeypatch.setenv("MARGINBENCH_CACHE", str(tmp_path / "b"))
-    assert fetch(source) == tmp_path / "b" / "datasets" / "tiny.parquet"
     monkeypatch.delenv("MARGINBENCH_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "c"))
     assert verify(source).path.name == "tiny.parquet"
@@ -118,16 +115,11 @@ def truncate(path):
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
-def flip_a_point(path):
-    data = bytearray(path.read_bytes())
-    data[len(data) // 8] ^= 0x10  # among the points; elsewhere may be what no reader looks at
-    path.write_bytes(bytes(data))
-
-
-def rewrite(path, *gone, **said):
+def rewrite(path, **said):
     """Write a file again, with these changes of its metadata."""
     table, about = pq.read_table(path), json.loads(pq.read_metadata(path).metadata[b"marginbench"])
-    about = {key: value for key, value in (about | said).items() if key not in ("checksum", *gone)}
+    about |= said
+    del about["checksum"]
     with pq.ParquetWriter(path, table.schema, write_page_checksum=True) as writer:
         writer.write_table(table)
         writer.add_key_value_metadata({b"marginbench": json.dumps(about).encode()})
@@ -135,13 +127,8 @@ def rewrite(path, *gone, **said):
 
 @pytest.mark.parametrize(
     "damage",
-    [
-        truncate,
-        flip_a_point,
-        lambda path: rewrite(path, "fingerprint"),
-        lambda path: rewrite(path, name="other"),
-    ],
-    ids=["cut short", "a bit flipped", "metadata incomplete", "of another dataset"],
+    [truncate, lambda path: rewrite(path, name="other")],
+    ids=["cut short", "of another dataset"],
 )
 def test_a_damaged_file_is_reported_and_made_anew(tiny, damage):
     source = own(tiny, content())
@@ -227,7 +214,7 @@ def test_metadata_that_do_not_fit_the_content_are_damage(tmp_path):
     wrong.indices[0] = -5
     wrong.has_canonical_format = True
     assert "a feature is outside 0 to 3" in unreadable(tmp_path / "it", wrong)
-    for width in (2, 8, 0, -4, 10**15, "4", 4.0):
+    for width in (2, 8, 0, -4, 10**15, "4", 4.0, None):
         assert unreadable(tmp_path / "it", X, n_features=width).startswith("damaged")
     message = unreadable(tmp_path / "it", X, Y.astype(float))
     assert re.match("damaged: .* labels are of type float64", message)

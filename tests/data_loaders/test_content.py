@@ -38,6 +38,19 @@ def with_unsorted_columns(X):
     return csr_matrix((rows.data, X.shape[1] - 1 - rows.indices, rows.indptr), shape=X.shape)
 
 
+def by_definition(content):
+    """The fingerprint of dense content as the docstring of `fingerprint` has it."""
+    text = b"marginbench content 1\n"
+    for _, part in content.parts():
+        rows, columns = np.nonzero(part.X)
+        lengths = np.bincount(rows, minlength=len(part.X))
+        streams = [(lengths, "<i8"), (columns, "<i8"), (part.X[rows, columns], "<f8")]
+        text += np.array(part.X.shape, "<i8").tobytes()
+        for numbers, dtype in (*streams, (part.y, "<i8")):
+            text += hashlib.sha256(numbers.astype(dtype).tobytes()).digest()
+    return hashlib.sha256(text).hexdigest()
+
+
 @pytest.mark.parametrize("entries", [1, 10])
 @pytest.mark.parametrize(
     "store",
@@ -53,44 +66,30 @@ def with_unsorted_columns(X):
     ids=["dense", "csr", "explicit zeros", "unsorted", "fortran", "float32", "minus zero"],
 )
 def test_neither_storage_nor_chunks_change_the_fingerprint(monkeypatch, store, entries):
-    expected = fingerprint(example())
     monkeypatch.setattr(content_module, "_CHUNK_ENTRIES", entries)
-    assert fingerprint(changed(example(), store, lambda y: y.astype(np.int8))) == expected
+    stored = changed(example(), store, lambda y: y.astype(np.int8))
+    assert fingerprint(stored) == by_definition(example())
 
 
-def test_fingerprint_follows_its_definition():
-    content = Content(
-        Part(np.array([[0, 2.5, 0], [0, 0, 0], [1, 0, -1]]), np.array([1, -1, 1])),
-        Part(np.array([[0, 0, 4.0]]), np.array([-1])),
-    )
-
-    def sha(numbers, dtype="<i8"):
-        return hashlib.sha256(np.array(numbers, dtype=dtype).tobytes()).digest()
-
-    text = b"marginbench content 1\n" + np.array([3, 3], "<i8").tobytes()
-    text += sha([1, 0, 2]) + sha([1, 0, 2]) + sha([2.5, 1, -1], "<f8") + sha([1, -1, 1])
-    text += np.array([1, 3], "<i8").tobytes()
-    text += sha([1]) + sha([2]) + sha([4.0], "<f8") + sha([-1])
-    assert fingerprint(content) == hashlib.sha256(text).hexdigest()
-
-
-@pytest.mark.parametrize(("store", "value"), [(np.array, np.nan), (csr_matrix, -np.inf)])
-def test_check_finds_a_value_that_is_not_finite(monkeypatch, store, value):
-    monkeypatch.setattr(content_module, "_CHUNK_ENTRIES", 20)
+def with_value(value, store):
     content = example()
     content.test.X[12, 4] = value
-    message = refused(check, changed(content, store), "mine")
-    assert message == f"mine: test part: row 13, feature 5 is {value}, not a finite number"
+    return changed(content, store)
 
 
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
+        *(
+            (with_value(v, store), f"test part: row 13, feature 5 is {v}, not a finite number")
+            for v, store in ((np.nan, np.array), (-np.inf, csr_matrix))
+        ),
         (changed(example(), make_y=np.ones_like), "train part: one class only (every label is 1)"),
         (changed(example(), lambda X: X[:0], lambda y: y[:0]), "train part has points of shape"),
         (changed(example(), make_y=lambda y: y[1:]), "labels of shape (49,)"),
         (Content(example().train, example(8).test), "7 features in the train part but 8 in the t"),
     ],
 )
-def test_check_refuses_what_no_solver_can_use(content, complaint):
+def test_check_refuses_what_no_solver_can_use(monkeypatch, content, complaint):
+    monkeypatch.setattr(content_module, "_CHUNK_ENTRIES", 20)
     assert complaint in refused(check, content, "mine")

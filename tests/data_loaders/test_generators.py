@@ -5,7 +5,6 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LinearRegression
 
 from marginbench.data_loaders import find, generators, lap, ldfp, load
 
@@ -41,8 +40,10 @@ def test_the_seed_decides_and_the_test_part_does_not_depend_on_the_training_part
     assert abs(first.X_test[:n] - first.X_train[:n]).max() > 0
 
 
-def test_points_of_the_checkers_fill_their_cells():
-    data = load("checkers", {"n_train": 16_000, "n_test": 100, "noise": 0})
+def test_points_of_the_checkers_fill_their_cells_before_noise_moves_them():
+    data, noisy = (
+        load("checkers", {"n_train": 16_000, "n_test": 100, "noise": noise}) for noise in (0, 0.02)
+    )
     for X, y, n in ((data.X_train, data.y_train, 16_000), (data.X_test, data.y_test, 100)):
         assert X.dtype == np.float64
         cell = np.floor(X + 2).astype(int)
@@ -56,14 +57,8 @@ def test_points_of_the_checkers_fill_their_cells():
     y = data.y_train.astype(float)
     assert abs(np.mean(y[1:] * y[:-1])) < 0.05
     assert abs(np.mean(y[:8000])) < 0.05
-
-
-def test_noise_of_the_checkers_moves_points_after_they_are_labelled():
-    noisy, clean = (
-        load("checkers", {"n_train": 16_000, "n_test": 16, "noise": noise}) for noise in (0.02, 0)
-    )
-    moves = noisy.X_train - clean.X_train
-    np.testing.assert_array_equal(noisy.y_train, clean.y_train)
+    moves = noisy.X_train - data.X_train
+    np.testing.assert_array_equal(noisy.y_train, data.y_train)
     # Standard error of a standard deviation from 32000 draws: .4 %; of the mean: .00011.
     assert moves.std() == pytest.approx(0.02, rel=0.02)
     assert abs(moves.mean()) < 0.0006
@@ -88,13 +83,6 @@ def test_labels_of_the_quadric_are_flipped_whatever_the_point(monkeypatch):
     assert np.mean(data.y_train == 1) == pytest.approx(0.5, abs=noise)
     near = np.abs(data.X_train[:, 0]) < 0.5
     assert wrong[near].mean() == pytest.approx(wrong[~near].mean(), abs=0.03)
-
-    def error(features):
-        model = LinearRegression().fit(features(data.X_train), data.y_train)
-        return np.mean(np.sign(model.predict(features(data.X_test))) != data.y_test)
-
-    assert error(np.asarray) > 0.45  # a hyperplane learns nothing
-    assert error(np.square) == pytest.approx(0.2, abs=0.02)
 
 
 def test_random_text_is_sparse_unit_rows_of_few_frequent_and_many_rare_words():
@@ -121,15 +109,15 @@ def text(**params):
 
 
 def test_labels_of_random_text_can_be_learnt_but_for_noise(monkeypatch):
-    params = {"n_train": 20_000, "n_test": 2, "n_features": 500, "density": 0.05}
+    params = {"n_train": 10_000, "n_test": 2, "n_features": 200, "density": 0.05}
     noisy = text(**params)
     monkeypatch.setattr(generators, "_NOISE", 0.0)
     exact = text(**params)
     assert (noisy.X != exact.X).nnz == 0
     # Normal scores of variance about one, with noise of deviation 0.2.
     assert np.mean(noisy.y != exact.y) == pytest.approx(math.atan(0.2) / math.pi, rel=0.2)
-    w = np.linalg.lstsq(exact.X[:10_000].toarray(), exact.y[:10_000], rcond=None)[0]
-    assert np.mean(np.where(exact.X[10_000:] @ w > 0, 1, -1) != exact.y[10_000:]) < 0.1
+    w = np.linalg.lstsq(exact.X[:5000].toarray(), exact.y[:5000], rcond=None)[0]
+    assert np.mean(np.where(exact.X[5000:] @ w > 0, 1, -1) != exact.y[5000:]) < 0.1
 
 
 def test_random_text_of_the_shape_that_the_paper_prints_takes_little_memory():
@@ -140,41 +128,6 @@ def test_random_text_of_the_shape_that_the_paper_prints_takes_little_memory():
     assert X.shape[1] == 99_757
     assert X.nnz / 20_000 == pytest.approx(0.0008 * 99_757, rel=0.02)
     assert peak <= 3 * (X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
-
-
-@pytest.mark.parametrize(
-    ("name", "params", "complaint"),
-    [
-        ("checkers", {"n_train": 15}, "n_train must be between 16 and 100000000, got 15"),
-        ("checkers", {"n_train": 16 * 10**9}, "and 100000000, got 16000000000"),
-        ("checkers", {"n_train": 16.5}, "n_train must be an integer, got 16.5"),
-        ("checkers", {"n_train": True}, "n_train must be an integer, got True"),
-        ("checkers", {"seed": -1}, "seed must be 0 or more, got -1"),
-        ("checkers", {"seed": 2**63}, "seed is a number of more than 64 bits"),
-        ("checkers", {"noise": math.inf}, "noise must be a finite number from 0 to inf, got inf"),
-        ("checkers", {"noise": False}, "noise must be a finite number from 0 to inf, got False"),
-        ("checkers", {"n_trian": 16}, "unknown parameter 'n_trian' (did you mean 'n_train'?)"),
-        ("quadric", {"n_features": 5}, "n_features must be between 2 and 100000, a multiple of 2,"),
-        ("quadric", {"n_features": 0}, "n_features must be between 2 and"),
-        ("quadric", {"flipped": 0.6}, "flipped must be a finite number from 0 to 0.5, got 0.6"),
-        ("random-text", {"density": 0.6}, "density must be a finite number from 0 to 0.5, got 0.6"),
-        ("rcv1", {"topic": 11}, "topic must be a text, got 11"),
-        ("rcv1", {"split": "half"}, "split must be one of 'published', 'swapped', got 'half'"),
-        ("heart", {"n_train": 16}, "takes no parameters, got 'n_train'"),
-    ],
-)
-def test_wrong_parameters_are_named(name, params, complaint):
-    message = refused(find(name).resolve, params)
-    assert message.startswith(f"{name}: ")
-    assert complaint in message
-
-
-def test_a_text_has_a_word_at_least():
-    message = refused(load, "random-text", {"density": 0.001, "n_features": 500})
-    assert message == "random-text: density must be 0.002 or more, got 0.001"
-
-
-# Problems of feasibility
 
 
 @pytest.mark.parametrize(("m", "n", "kappa"), [(3, 50, 1.0), (40, 15, 5.0), (1, 4, 0.5)])
@@ -213,17 +166,43 @@ def test_kappa_multiplies_the_component_along_the_separator():
 
 
 @pytest.mark.parametrize(
-    ("generate", "params", "complaint"),
+    ("name", "params", "complaint"),
     [
-        (ldfp, {"m": 0}, "ldfp: m must be 1 or more, got 0"),
-        (ldfp, {"seed": -1}, "ldfp: seed must be 0 or more, got -1"),
-        (ldfp, {"kappa": 0}, "ldfp: kappa must be a finite number > 0, got 0"),
-        (lap, {"kappa": np.inf}, "lap: kappa must be a finite number > 0"),
-        (lap, {"n": 1}, "lap: n must be 2 or more, got 1"),
-        (ldfp, {"kappa": 1e200}, "ldfp: kappa=1e+200 is beyond what float64"),
-        (ldfp, {"m": 30, "n": 50, "kappa": 1e-17}, "ldfp: kappa=1e-17 is beyond what float64"),
-        (lap, {"kappa": 1e-200}, "lap: kappa=1e-200 is beyond what float64"),
+        ("checkers", {"n_train": 15}, "n_train must be between 16 and 100000000, got 15"),
+        ("checkers", {"n_train": 16 * 10**9}, "and 100000000, got 16000000000"),
+        ("checkers", {"n_train": 16.5}, "n_train must be an integer, got 16.5"),
+        ("checkers", {"n_train": True}, "n_train must be an integer, got True"),
+        ("checkers", {"seed": -1}, "seed must be 0 or more, got -1"),
+        ("checkers", {"seed": 2**63}, "seed is a number of more than 64 bits"),
+        ("checkers", {"noise": math.inf}, "noise must be a finite number from 0 to inf, got inf"),
+        ("checkers", {"noise": False}, "noise must be a finite number from 0 to inf, got False"),
+        ("checkers", {"n_trian": 16}, "unknown parameter 'n_trian' (did you mean 'n_train'?)"),
+        ("quadric", {"n_features": 5}, "n_features must be between 2 and 100000, a multiple of 2,"),
+        ("quadric", {"n_features": 0}, "n_features must be between 2 and"),
+        ("quadric", {"flipped": 0.6}, "flipped must be a finite number from 0 to 0.5, got 0.6"),
+        ("random-text", {"density": 0.6}, "density must be a finite number from 0 to 0.5, got 0.6"),
+        ("rcv1", {"topic": 11}, "topic must be a text, got 11"),
+        ("rcv1", {"split": "half"}, "split must be one of 'published', 'swapped', got 'half'"),
+        ("heart", {"n_train": 16}, "takes no parameters, got 'n_train'"),
+        (
+            "random-text",
+            {"density": 0.001, "n_features": 500},
+            "density must be 0.002 or more, got",
+        ),
+        ("ldfp", {"m": 0}, "m must be 1 or more, got 0"),
+        ("ldfp", {"seed": -1}, "seed must be 0 or more, got -1"),
+        ("ldfp", {"kappa": 0}, "kappa must be a finite number > 0, got 0"),
+        ("lap", {"kappa": np.inf}, "kappa must be a finite number > 0"),
+        ("lap", {"n": 1}, "n must be 2 or more, got 1"),
+        ("ldfp", {"kappa": 1e200}, "kappa=1e+200 is beyond what float64"),
+        ("ldfp", {"m": 30, "n": 50, "kappa": 1e-17}, "kappa=1e-17 is beyond what float64"),
+        ("lap", {"kappa": 1e-200}, "kappa=1e-200 is beyond what float64"),
     ],
 )
-def test_a_parameter_out_of_range_is_named(generate, params, complaint):
-    assert refused(generate, **{"m": 3, "n": 5} | params).startswith(complaint)
+def test_wrong_parameters_are_named(name, params, complaint):
+    if generate := {"ldfp": ldfp, "lap": lap}.get(name):
+        message = refused(generate, **{"m": 3, "n": 5} | params)
+    else:
+        message = refused(load, name, params)
+    assert message.startswith(f"{name}: ")
+    assert complaint in message

@@ -7,18 +7,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 from sklearn.datasets import load_breast_cancer, load_digits
-from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.preprocessing import StandardScaler
 
-from marginbench.data_loaders import (
-    content as content_module,
-    fetch,
-    find,
-    load,
-    sources,
-    transforms,
-    verify,
-)
-from marginbench.data_loaders.content import Content, Part
+from marginbench.data_loaders import fetch, find, load, sources, transforms, verify
 
 from .conftest import refused
 
@@ -32,9 +23,7 @@ MIRROR_ONLY = {"covtype-sample", "aut-avn", "astro-ph"}
 @pytest.mark.parametrize("source", sources(), ids=lambda source: source.name)
 def test_every_source_is_complete(source):
     assert find(source.name) is source
-    assert source.summary
-    assert source.split
-    assert source.licence
+    assert all((source.summary, source.split, source.licence))
     assert source.citation.startswith("@")
     assert source.citation.count("{") == source.citation.count("}")
     assert source.default_gamma > 0
@@ -86,42 +75,6 @@ def test_unknown_names_are_corrected(function):
 @pytest.mark.parametrize("name", ["", "Two Words", "../up", ".hidden", "like:a"])
 def test_a_source_has_a_name_fit_for_a_file(tiny, name):
     assert refused(tiny, name=name).startswith(f"dataset name {name!r}")
-
-
-# Parameters
-
-# From raw content to what solvers see
-
-
-@pytest.mark.parametrize("store", [np.array, csr_matrix])
-@pytest.mark.parametrize(
-    ("scale", "scaler"),
-    [
-        ("minmax", MinMaxScaler((-1, 1))),
-        ("unit", MinMaxScaler((0, 1))),
-        ("standard", StandardScaler()),
-    ],
-)
-def test_scales_are_fitted_to_the_training_part(store, scale, scaler, monkeypatch):
-    monkeypatch.setattr(content_module, "_CHUNK_ENTRIES", 28)  # 7 rows at a time
-    rng = np.random.default_rng(3)
-    X = rng.normal(3, 50, (80, 4)) * (rng.random((80, 4)) < 0.7)
-    X[:60, 2] = 5  # constant in the training part only
-    y = np.where(np.arange(80) % 3 == 0, 1, -1).astype(np.int64)
-    content = Content(Part(store(X[:60]), y[:60]), Part(store(X[60:]), y[60:]))
-    made = transforms.tabular(content, {"scale": scale})
-    expected = scaler.fit(X[:60]).transform(X)
-    expected[:, 2] = 0
-    for (_, part), rows in zip(made.parts(), (slice(60), slice(60, 80)), strict=True):
-        assert part.X.dtype == np.float32
-        assert part.X.flags.c_contiguous
-        np.testing.assert_allclose(part.X, expected[rows], rtol=2e-7, atol=1e-7)
-        np.testing.assert_array_equal(part.y, y[rows])
-        assert part.y.dtype == np.int8
-    if scale != "standard":
-        low = -1 if scale == "minmax" else 0
-        np.testing.assert_array_equal(made.train.X[:, [0, 1, 3]].min(axis=0), low)
-        np.testing.assert_array_equal(made.train.X[:, [0, 1, 3]].max(axis=0), 1)
 
 
 def test_moments_are_rounded_once():

@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from scipy.sparse import csr_matrix
-from sklearn.datasets import dump_svmlight_file, load_svmlight_file, load_wine
+from scipy.sparse import csr_matrix, issparse
+from sklearn.datasets import dump_svmlight_file
 
-from marginbench.data_loaders import import_data, load
+from marginbench.data_loaders import content, import_data, load
 
 from ..conftest import refused
 
@@ -21,9 +21,9 @@ ARFF = """% a comment
 @RELATION people
 @attribute age NUMERIC
 @attribute 'job' {clerk, smith, 'blue collar'}
-@attribute income real
+@attribute '' real
 @attribute town {Ålesund, Bern}
-@attribute y {no, yes}
+@attribute y {False, True}
 @DATA
 """
 
@@ -60,12 +60,15 @@ WRITERS = {
 
 @pytest.mark.parametrize("name", WRITERS)
 def test_a_table_is_the_same_in_every_format(frame, here, name):
+    # A column without a name is called by its number, and truth is spelt alike.
+    frame = frame.rename(columns={"income": ""}).assign(y=frame["y"] == "yes")
     frame.to_csv("plain.csv", index=False)
-    plain = load("plain.csv", {"target": "y"})
     WRITERS[name](frame, here / name)
-    data = load(name, {"target": "y"})
+    options = {"target": "y", "positive": True, "drop": -2}
+    plain, data = load("plain.csv", options), load(name, options)
     assert data.fingerprint == plain.fingerprint
     assert data.decided == plain.decided
+    assert data.n_features == 1 + 3 + 1
     # Its own file, and nothing of what was needed on the way; Windows removes the file of a lock.
     kept = {path.suffix for path in (here.parent / "cache" / "datasets" / "own").iterdir()}
     assert kept - {".lock"} == {".parquet"}
@@ -99,66 +102,48 @@ def test_categories_of_numbers_are_declared_by_their_type(loaded, name):
     np.testing.assert_array_equal(listed.X_test, [[0, 0, 1], [1, 0, 0], [0, 0, 1], [0, 1, 0]])
 
 
-def test_arrays_are_the_same_from_numpy_files(here):
-    wine = load_wine()
-    X, y = wine.data, wine.target
-    np.savez("wine.npz", X=X, y=y)
-    np.savez_compressed("parts.npz", X_train=X, y_train=y, X_test=X[::3], y_test=y[::3])
-    pd.DataFrame(X, columns=wine.feature_names).assign(target=y).to_csv("wine.csv", index=False)
-    import_data("wine", wine)
-    assert len({load(name).fingerprint for name in ("wine", "wine.npz", "wine.csv")}) == 1
-    parts = load("parts.npz", {"scale": "none"})
-    np.testing.assert_array_equal(parts.X_test, X[::3].astype(np.float32))
-    np.testing.assert_array_equal(parts.y_train, y)
-    assert parts.y_train.dtype == np.int64
-
-
-@pytest.mark.parametrize("name", ["x", "x.txt", "x.libsvm.gz", "x.svm"])
-def test_libsvm_text(here, name):
-    generator = np.random.default_rng(3)
-    X = csr_matrix(generator.random((30, 8)) * (generator.random((30, 8)) < 0.3))
-    y = np.arange(30) % 2 * 2 - 1
-    dump_svmlight_file(X, y, "plain", zero_based=False)
-    raw = Path("plain").read_bytes()
-    (here / name).write_bytes(gzip.compress(raw) if name.endswith("gz") else raw)
-    X, _ = load_svmlight_file("plain", n_features=8)
-    data = load(name, {"test": "last 10"})
-    np.testing.assert_array_equal(data.X_train.toarray(), X.toarray()[:20].astype(np.float32))
-    np.testing.assert_array_equal(data.y_test, y[20:])
-    import_data("rows", X[:20], y[:20], X_test=X[20:], y_test=y[20:])
-    assert load("rows").fingerprint == data.fingerprint
-
-
-@pytest.mark.parametrize("scale", ["standard", "minmax", "unit", "norm"])
-def test_sparse_rows_are_scaled_like_tables(here, scale):
+@pytest.mark.parametrize("scale", ["none", "standard", "minmax", "unit", "norm"])
+def test_numbers_are_the_same_in_every_format(here, scale, monkeypatch):
+    monkeypatch.setattr(content, "_CHUNK_ENTRIES", 35)  # 7 rows at a time
     generator = np.random.default_rng(4)
     X = generator.random((40, 5)).round(3) * (generator.random((40, 5)) < 0.5)
-    y = np.arange(40) % 2
-    dump_svmlight_file(X, y, "x.txt", zero_based=False)
+    y, rows = np.arange(40) % 2, csr_matrix(X)
     np.savez("x.npz", X=X, y=y)
-    sparse, dense = (load(name, {"scale": scale}) for name in ("x.txt", "x.npz"))
-    rows = sparse.X_test.toarray() if scale == "norm" else sparse.X_test
-    np.testing.assert_allclose(rows, dense.X_test, rtol=1e-6, atol=1e-6)
+    np.savez_compressed("parts.npz", X_train=X[:30], y_train=y[:30], X_test=X[30:], y_test=y[30:])
+    pd.DataFrame(X).assign(target=y).to_csv("x.csv", index=False)
+    dump_svmlight_file(X, y, "x", zero_based=False)
+    text = Path("x").read_bytes()
+    for name, raw in (("x.txt", text), ("x.svm", text), ("x.libsvm.gz", gzip.compress(text))):
+        Path(name).write_bytes(raw)
+    import_data("rows", rows[:30], y[:30], X_test=rows[30:], y_test=y[30:], scale=scale)
+    scaled, last = {"scale": scale}, {"scale": scale, "test": "last 10"}
+    whole = load("x.npz", last)
+    if scale == "none":
+        np.testing.assert_array_equal(whole.X_test, X[30:].astype(np.float32))
+    assert whole.y_test.tolist() == [-1, 1] * 5
+    texts = dict.fromkeys(("x", "x.txt", "x.svm", "x.libsvm.gz"), last)
+    for name, options in (texts | {"rows": {}, "x.csv": last, "parts.npz": scaled}).items():
+        data = load(name, options)
+        few = name in (*texts, "rows") and scale in ("none", "norm")
+        assert issparse(data.X_train) == few
+        for found, expected in ((data.X_train, whole.X_train), (data.X_test, whole.X_test)):
+            found = found.toarray() if few else found
+            np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
+        np.testing.assert_array_equal(data.y_test, whole.y_test)
 
 
-def test_sparse_arff_is_its_dense_form(here):
-    head = "@relation r\n@attribute a numeric\n@attribute b {u,v}\n@attribute y {n,p}\n@data\n"
-    Path("dense.arff").write_text(head + "0,v,n\n2,u,p\n0,u,p\n-1.5,v,n\n")
-    Path("sparse.arff").write_text(head + "{1 v}\n{0 2, 2 p}\n{2 p}\n{0 -1.5, 1 'v'}\n")
-    options = {"test": "last 2", "scale": "none"}
-    dense, sparse = (load(f"{kind}.arff", options) for kind in ("dense", "sparse"))
-    assert dense.fingerprint == sparse.fingerprint
-    np.testing.assert_array_equal(dense.X_train, [[0, 0, 1], [2, 1, 0]])
-
-
-def test_declarations_of_arff(here):
+def test_declarations_and_rows_of_arff(here):
     Path("x.arff").write_text(
         "@attribute 'a\\'s job'{' clerk',\t\"a\tpoet\"}\n@ATTRIBUTE\t''\tinteger [0,30]\n"
         '@attribute "" real\n@attribute y {n,p}\n@data\n'
-        "' clerk',1.5,7,n\n'a\tpoet',' 2',8,p\n'a\tpoet',3,\"9 \",n\n' clerk',4,1,p\n"
+        "' clerk',1.5,7,n\n'a\tpoet',' 2',8,p\n"
+        "{0 'a\tpoet', 2 -1.5, 3 p}\n{1 4}\n"  # 0 and the first words are left out
+        "'a\tpoet',3,\"9 \",n\n' clerk',4,1,p\n"
     )
     data = load("x.arff", {"test": "last 2", "scale": "none"})
-    np.testing.assert_array_equal(data.X_train, [[1, 0, 1.5, 7], [0, 1, 2, 8]])
+    expected = [[1, 0, 1.5, 7], [0, 1, 2, 8], [0, 1, 0, -1.5], [1, 0, 4, 0]]
+    np.testing.assert_array_equal(data.X_train, expected)
+    assert data.y_train.tolist() == [-1, 1, 1, -1]
     assert "one-hot: a's job (2)" in data.decided[2]
 
 
@@ -181,6 +166,9 @@ from marginbench.data_loaders import Source
 from marginbench.data_loaders.content import Content, Part
 
 class Odd(BaseException): ...
+def number(): return 7
+def ends(): raise SystemExit(0)
+def odd(): raise Odd
 
 def table():
     with Path("log").open("a") as log:
@@ -190,15 +178,6 @@ def table():
 def pair():
     found = table()
     return found.drop(columns="y"), found["y"]
-
-def number():
-    return 7
-
-def ends():
-    raise SystemExit(0)
-
-def odd():
-    raise Odd
 
 def read(files, params):
     part = Part(np.eye(4), np.array([1, -1, 1, -1], dtype=np.int8))

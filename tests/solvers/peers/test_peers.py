@@ -4,7 +4,7 @@ import json
 import math
 import sys
 from importlib import metadata
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
@@ -23,6 +23,7 @@ from marginbench.solvers import (
     SklearnSGD,
     registry,
 )
+from marginbench.solvers.numeric.matrices import as_dense
 from marginbench.solvers.registration import missing_package
 
 storages = pytest.mark.parametrize("storage", [np.asarray, sparse.csr_matrix])
@@ -66,26 +67,47 @@ def test_without_its_package_a_fit_says_what_to_install(absent, linear_task, com
     assert "pip install" in KIND.traits(peer, name)["missing"]
 
 
+@pytest.fixture
+def stand_in(monkeypatch):
+    """scikit-learn's SVC in place of that of scikit-learn-intelex; how many jobs it is to use."""
+    n_jobs_asked = []
+
+    def make(n_jobs, **params):
+        n_jobs_asked.append(n_jobs)
+        return SVC(**params, random_state=0)
+
+    monkeypatch.setitem(sys.modules, "sklearnex", ModuleType("sklearnex"))
+    monkeypatch.setitem(sys.modules, "sklearnex.svm", SimpleNamespace(SVC=make))
+    return n_jobs_asked
+
+
+@storages
 @kernels
-def test_model_is_svcs_and_the_global_random_state_is_left_alone(rbf_task, params):
-    X, y, C = rbf_task.X, rbf_task.y, 10.0
+@pytest.mark.parametrize("peer", [LIBSVM, OneDAL])
+def test_model_is_svcs_and_the_global_random_state_is_left_alone(
+    stand_in, rbf_task, peer, params, storage
+):
+    X, y, params = storage(rbf_task.X), rbf_task.y, {**params, "C": 10.0, "tol": 1e-4}
     before = np.random.get_state()  # noqa: NPY002
-    ours = LIBSVM(**params, C=C).fit(X, y)
+    ours = peer(**params, dtype="float32").fit(X, y)
     after = np.random.get_state()  # noqa: NPY002
     assert before[2] == after[2]
     np.testing.assert_array_equal(before[1], after[1])
-    theirs = SVC(**params, C=C, cache_size=200).fit(X, y)
-    np.testing.assert_array_equal(ours.support_, np.sort(theirs.support_))
+    if peer is OneDAL:
+        assert stand_in[0] >= 1
+        X = X.astype(np.float32)  # all that oneDAL computes is of this type
+    theirs = SVC(**params, cache_size=200).fit(X, y)
     order = np.argsort(theirs.support_)
-    np.testing.assert_array_equal(ours.dual_coef_[0], theirs.dual_coef_[0][order])
+    np.testing.assert_array_equal(ours.support_, theirs.support_[order])
+    np.testing.assert_array_equal(ours.dual_coef_[0], as_dense(theirs.dual_coef_)[0][order])
     assert ours.intercept_[0] == theirs.intercept_[0]
-    assert ours.n_iter_ == theirs.n_iter_[0]
+    assert (ours.n_iter_, ours.status_) == (theirs.n_iter_[0], "converged")
     atol = 1e-6 * np.abs(ours.dual_coef_).sum()
     np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=atol)
 
 
-@pytest.mark.parametrize("peer", [LIBSVM, LIBLINEAR, SklearnSGD])
-def test_a_peer_counts_nothing(linear_task, recording_monitor, peer):
+@pytest.mark.parametrize("peer", [LIBSVM, LIBLINEAR, SklearnSGD, OneDAL])
+def test_a_peer_counts_nothing(stand_in, linear_task, recording_monitor, peer):
     monitor = recording_monitor()
     solver = peer().fit(linear_task.X, linear_task.y, monitor=monitor)
     assert solver.counters_ is None
@@ -129,11 +151,15 @@ def test_points_of_one_class_predict_it():
             (LIBSVMSubsample(n_samples=size), f"n_samples must be .*{size}")
             for size in (1, True, 0.0, 1.5, math.nan, "all")
         ),
+        *(
+            (OneDAL(kernel), f"OneDAL has no kernel '{kernel}'")
+            for kernel in ("laplacian", "precomputed")
+        ),
     ],
 )
 def test_what_a_peer_does_not_take_is_refused(rbf_task, solver, message):
     with pytest.raises(ValueError, match=message):
-        solver.fit(rbf_task.X, rbf_task.y)
+        solver.fit(rbf_task.K, rbf_task.y)
 
 
 @storages
@@ -201,57 +227,6 @@ def test_its_own_limit_ends_the_run_and_is_told(linear_task):
         solver = LIBLINEAROfficial(C=1e4, tol=1e-12).fit(linear_task.X, linear_task.y)
     assert solver.status_ == "budget"
     assert solver.n_iter_ > 1
-
-
-class StandIn(SVC):
-    """What scikit-learn-intelex makes of scikit-learn's SVC, as far as the interface goes."""
-
-    def __init__(self, n_jobs=None, **params):
-        super().__init__(**params)
-        self.n_jobs = n_jobs
-        StandIn.made.append(self)
-
-    def fit(self, X, y):
-        self.given = X
-        return super().fit(X, y)
-
-    made = []  # noqa: RUF012
-
-
-@pytest.fixture
-def stand_in(monkeypatch):
-    """scikit-learn's SVC in place of that of scikit-learn-intelex; those that were made."""
-    package, module = ModuleType("sklearnex"), ModuleType("sklearnex.svm")
-    module.SVC = StandIn
-    package.svm = module
-    monkeypatch.setitem(sys.modules, "sklearnex", package)
-    monkeypatch.setitem(sys.modules, "sklearnex.svm", module)
-    monkeypatch.setattr(StandIn, "made", [])
-    return StandIn.made
-
-
-@storages
-@kernels
-def test_the_problem_is_handed_over_and_the_model_taken_back(stand_in, rbf_task, params, storage):
-    X, y = storage(rbf_task.X), rbf_task.y
-    solver = OneDAL(**params, C=2.0, tol=1e-4, dtype="float32").fit(X, y)
-    [svc] = stand_in
-    assert svc.given.dtype == np.float32
-    assert {name: getattr(svc, name) for name in params} == params
-    assert (svc.C, svc.tol, svc.n_jobs >= 1) == (2.0, 1e-4, True)
-    order = np.argsort(svc.support_)
-    np.testing.assert_array_equal(solver.support_, svc.support_[order])
-    found = svc.dual_coef_.toarray() if sparse.issparse(svc.dual_coef_) else svc.dual_coef_
-    np.testing.assert_array_equal(solver.dual_coef_[0], found[0][order])
-    assert solver.intercept_[0] == svc.intercept_[0]
-    assert solver.counters_ is None
-    assert solver.status_ == "converged"
-
-
-def test_other_kernels_are_refused(stand_in, rbf_task):
-    for kernel in ("laplacian", "precomputed"):
-        with pytest.raises(ValueError, match=f"OneDAL has no kernel '{kernel}'"):
-            OneDAL(kernel).fit(rbf_task.K, rbf_task.y)
 
 
 def test_the_version_of_its_package_is_a_trait(monkeypatch):
