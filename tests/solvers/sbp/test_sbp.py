@@ -184,17 +184,6 @@ def test_weak_duality_brackets_the_optimum_that_long_runs_reach(rbf_task, kind, 
     assert loss == pytest.approx(nu / solver.margin_, rel=1e-9)
 
 
-@pytest.mark.parametrize("kind", ["none", "pair"])
-def test_without_slack_it_finds_the_hard_margin(separable_task, solve_dual, kind):
-    task, bias = separable_task, kind == "pair"
-    X = task.X + [4.0, -1.0] if bias else task.X
-    hard = solve_dual((X @ X.T) * np.outer(task.y, task.y), task.y, None, bias=bias)
-    solver = SBP("linear", nu=0.0, max_epochs=1000 if bias else 500, dtype="float64")
-    solver.set_params(random_state=0, fit_intercept=bias).fit(X, task.y)
-    assert 0.97 <= solver.margin_ * np.sqrt(hard.squared_norm) <= 1 + 1e-7
-    assert (task.y * solver.decision_function(X)).min() == pytest.approx(1.0, rel=1e-8)
-
-
 def test_the_certificate_holds_where_float32_entries_cancel():
     X, y, nu = np.array([[1.0, 1e-4], [1.0, -1e-4]]), np.array([1, -1]), 1e-3
     solver = SBP("linear", nu=nu, max_epochs=500, random_state=0).fit(X, y)

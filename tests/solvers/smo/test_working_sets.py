@@ -45,34 +45,11 @@ def solver(bias, **params):
     return SMO(gamma=GAMMA, C=C, fit_intercept=bias).set_params(**params)
 
 
-def check_conditions(fit, X, y):
-    """Fit: what it reports is true, and where it ends well no condition is violated.
-
-    Either way its gradient may be off by an eighth of the tolerance at both ends.
-    """
-    if fit.kernel == "rbf":
-        K = np.exp(-fit.gamma * cdist(X, X, "sqeuclidean"))
-    else:
-        K = X @ X.T
-    with warnings.catch_warnings(action="ignore"):
-        alpha = fit.fit(K if fit.kernel == "precomputed" else X, y).alpha_
-    assert alpha.min() >= 0
-    assert alpha.max() <= fit.C
-    assert not fit.fit_intercept or abs(alpha @ y) <= 1e-10 * alpha.sum()
-    np.testing.assert_array_equal(np.flatnonzero(alpha), fit.support_)
-    F = y - K @ (alpha * y)
-    up, down = (np.where(y == sign, alpha < fit.C, alpha > 0) for sign in (1, -1))
-    highest, lowest = F[up].max(initial=-np.inf), F[down].min(initial=np.inf)
-    violation = highest - lowest if fit.fit_intercept else max(highest, -lowest)
-    assert violation == pytest.approx(fit.violation_, rel=1e-3, abs=0.25 * fit.tol)
-    assert fit.status_ == "budget" or violation <= 1.25 * fit.tol
-
-
 @BIAS
 @pytest.mark.parametrize(
     "params", [{"cache_size": 0.0}, {"cache_size": 1.0}, {"dtype": "float64", "tol": 1e-9} | SMALL]
 )
-def test_the_conditions_hold_on_a_board(board, bias, params):
+def test_the_conditions_hold_on_a_board(board, bias, params, check_conditions):
     fit = solver(bias, **params)
     check_conditions(fit, board.X, board.y)
     assert fit.status_ == "converged"
@@ -150,7 +127,7 @@ ROUNDED = [
     [(*case[:3], bias, case[4]) for case in ROUNDED for bias in case[3]],
 )
 def test_the_conditions_hold_however_entries_are_rounded(
-    draw, seeds, params, bias, fewest, working_set
+    draw, seeds, params, bias, fewest, working_set, check_conditions
 ):
     converged = 0
     for seed in seeds:
