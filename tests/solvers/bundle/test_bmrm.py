@@ -1,10 +1,13 @@
 """The bundle method: optima by other solvers, its guarantees, regularisers, its trace."""
 
+import math
+
 import numpy as np
 import pytest
 from scipy import sparse
 from scipy.optimize import linprog, minimize
 from scipy.special import softmax
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from marginbench.solvers import (
@@ -22,6 +25,46 @@ from marginbench.solvers import (
     SquaredHinge,
     minimize_risk,
 )
+
+# With all planes, those that were needed just now, or their mixture, and no search along a line.
+ALL = BundleClassifier(primal_search=False, tol=1e-8, max_idle=None)
+FEW = clone(ALL).set_params(max_idle=1)
+MIXED = BundleClassifier(inner="line_search", tol=1e-5, max_iter=3000)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(("storage", "bias"), [(np.asarray, False), (sparse.csr_matrix, True)])
+@pytest.mark.parametrize("method", [OCAS(tol=1e-8), BundleClassifier(tol=1e-8), ALL, FEW, MIXED])
+@pytest.mark.parametrize("hard", [False, True])
+def test_the_optimum_of_the_svm_with_guaranteed_progress(
+    linear_task, optimum, method, hard, storage, bias
+):
+    task, C = linear_task, (1.0 if hard else 0.01) if method is MIXED else 10.0 if hard else 0.1
+    solver = clone(method).set_params(C=C, fit_intercept=bias).fit(storage(task.X), task.y)
+    lam, trace = 1 / (C * task.n), solver.trace_
+    least = lam * optimum(task, C, bias=bias).value
+    w = solver.coef_[0]
+    hinge = np.maximum(0, 1 - task.y * (task.X @ w + solver.intercept_[0])).mean()
+    reached = 0.5 * lam * w @ w + hinge
+    converged = solver.status_ == "converged"
+    assert converged or method is MIXED
+    assert (solver.intercept_[0] != 0) == bias
+    assert least * (1 - 1e-9) <= reached <= least + (1 if converged else 10 * least) * method.tol
+    assert trace.objective.min() == pytest.approx(reached, rel=1e-12)
+    assert len(trace.objective) == solver.n_iter_ + 1
+    assert (np.diff(trace.lower_bound) >= 0).all()
+    assert trace.lower_bound.max() <= least * (1 + 1e-9)
+    if method not in (ALL, FEW, MIXED):
+        # The best point of the search along the line.
+        assert (np.diff(trace.objective) <= 0).all()
+        return
+    # BMRM07 Theorem 4 and 5, for ||a|| <= G and Omega* with second derivative 1.
+    gamma, G2 = trace.gamma, np.square(task.X).sum(axis=1).max()
+    progress = 0.5 * gamma[:-1] * np.minimum(1, lam * gamma[:-1] / (4 * G2))
+    assert (np.diff(trace.lower_bound) >= progress - 1e-13).all()
+    if converged:
+        steps = math.log2(max(lam / (4 * G2), 1e-300)) + 8 * G2 / (lam * trace.epsilon[-2]) - 2
+        assert solver.n_iter_ <= max(steps, 1) + 1
 
 
 class Huber(PointwiseLoss):
