@@ -1,4 +1,4 @@
-"""The estimators of the bundle method."""
+"""The estimators of the bundle method: rankings and regression."""
 
 import numpy as np
 import pytest
@@ -23,17 +23,6 @@ def test_losses_of_a_ranking_and_of_ones_own(linear_task):
         BundleClassifier(loss=Quantile(0.2)).fit(X, y)
     with pytest.raises(ValueError, match="the loss of a regressor takes numbers"):
         BundleRegressor(loss="hinge").fit(X, y)
-
-
-def test_a_quantile_has_its_share_of_points_below():
-    rng = np.random.default_rng(1)
-    X = rng.standard_normal((400, 3))
-    y = X @ [1.0, 2.0, -1.0] + rng.exponential(size=400)
-    for tau in (0.2, 0.5, 0.9):
-        solver = BundleRegressor(loss=Quantile(tau), C=100.0).fit(X, y)
-        below = y < solver.predict(X) - 1e-9
-        # The offset is free, so at most the 4 points of the fit are on neither side.
-        assert abs(below.mean() - tau) <= 5 / 400
 
 
 def test_regression_is_shifted_and_scaled_with_its_targets():

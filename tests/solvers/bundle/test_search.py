@@ -7,7 +7,6 @@ from scipy.optimize import minimize_scalar
 
 from marginbench.solvers import (
     F1,
-    OCAS,
     BundleClassifier,
     Counters,
     EpsilonInsensitive,
@@ -25,30 +24,18 @@ OFFSETS = [None, "eliminated", "feature"]
 @pytest.mark.parametrize("inner", ["qp", "line_search"])
 @pytest.mark.parametrize(
     ("loss", "offset"),
-    [
-        *((Hinge(), offset) for offset in OFFSETS),
-        *((Logistic(), offset) for offset in OFFSETS),
-        (F1(), None),
-        (F1(), "feature"),
-    ],
+    [(Hinge(), "eliminated"), (Hinge(), "feature"), (Logistic(), None), (F1(), "feature")],
 )
 def test_the_primal_search_finds_the_same_optimum(linear_task, loss, offset, inner):
     X, y = linear_task.X[:100], linear_task.y[:100]
-    options = {"lam": 0.01, "offset": offset}
-    plain = minimize_risk(X, y, loss, tol=1e-7, max_iter=2000, primal_search=False, **options)
+    options = {"lam": 0.01, "offset": offset, "max_iter": 3000}
+    plain = minimize_risk(X, y, loss, tol=1e-7, primal_search=False, **options)
     tol = 1e-7 if inner == "qp" else 1e-3
-    found = minimize_risk(
-        X, y, loss, inner=inner, tol=tol, max_iter=3000, primal_search=True, **options
-    )
+    found = minimize_risk(X, y, loss, inner=inner, tol=tol, primal_search=True, **options)
     assert found.status == "converged"
     assert plain.lower_bound * (1 - 1e-12) <= found.objective
     assert found.lower_bound <= plain.objective * (1 + 1e-12)
     assert (np.diff(found.trace.objective) <= 0).all()
-    value, _ = loss.evaluate(X @ found.weights + found.intercept, y, np.full(100, 0.01))
-    by_hand = value + 0.005 * (
-        found.weights @ found.weights + (found.intercept**2 if offset == "feature" else 0.0)
-    )
-    assert found.objective == pytest.approx(by_hand, rel=1e-10)
 
 
 @pytest.mark.parametrize(
@@ -58,20 +45,16 @@ def test_the_primal_search_finds_the_same_optimum(linear_task, loss, offset, inn
         ({"loss": "logistic", "offset": "eliminated", "inner": "qp"}, True),
         ({"inner": "line_search"}, False),
         ({"loss": "roc_area"}, False),
-        ({"regularizer": "l1"}, False),
     ],
     ids=str,
 )
 def test_the_default_searches_where_that_is_faster(linear_task, options, searched):
     X, y = linear_task.X[:60], linear_task.y[:60]
-    options = {"lam": 0.05, "tol": 1e-2, "max_iter": 200, **options}
-    found = minimize_risk(X, y, **options)
-    expected = minimize_risk(X, y, primal_search=searched, **options)
-    assert found.n_iter == expected.n_iter
-    np.testing.assert_array_equal(found.weights, expected.weights)
-    if searched:
-        other = minimize_risk(X, y, primal_search=False, **options)
-        assert not np.array_equal(found.weights, other.weights)
+    found, *choices = (
+        minimize_risk(X, y, lam=0.05, tol=1e-2, primal_search=search, **options).weights
+        for search in ("auto", True, False)
+    )
+    assert [np.array_equal(found, weights) for weights in choices] == [searched, not searched]
 
 
 @pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
@@ -88,15 +71,17 @@ def test_a_slope_that_is_all_rounding_ends_the_search(loss):
 
 
 def test_the_products_of_several_threads_are_the_same():
-    X = sparse.random(1000, 50, density=0.2, format="csr", random_state=7, dtype=np.float32)
-    g = np.random.default_rng(7).standard_normal(1000)
+    X = sparse.random(1100, 50, density=0.2, format="csr", random_state=7, dtype=np.float32)
+    g = np.random.default_rng(7).standard_normal(1100)
     g[::3] = 0.0
     sums = np.zeros((3, 50))
     for part in range(3):
         _add_rows((X.data, X.indices, X.indptr), g, sums, part, part + 1)
     expected = X.toarray().astype(np.float64).T @ g
     np.testing.assert_allclose(sums.sum(axis=0), expected, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(combination_of(X, g), expected, rtol=0, atol=1e-12)
+    for storage in (X, X.toarray(), X.astype(np.float64), X.toarray().astype(np.float64)):
+        for weights, sums in ((g, expected), (g[:, None], expected[:, None])):
+            np.testing.assert_allclose(combination_of(storage, weights), sums, rtol=0, atol=1e-12)
     for shape in ((50,), (3, 50)):
         w = np.random.default_rng(8).standard_normal(shape)
         expected = X.toarray().astype(float) @ w.T
@@ -128,12 +113,13 @@ def test_the_line_search_is_exact(loss, offset):
 
     w = np.zeros(risk.dimension)
     search = ExactSearch(risk, lam, w, value(w), share=0.1)
-    for scale in (1.0, 0.3, 10.0, 100.0):
-        proposal = scale * rng.standard_normal(risk.dimension)
+    # The last proposal is the best point itself.
+    for scale in (1.0, 0.3, 10.0, 100.0, 0.0):
+        way = scale * rng.standard_normal(risk.dimension)
         before, w = search.objective, search.w
-        cut = search.step(proposal, stalled=False)
+        proposal = w + way
+        cut = search.step(proposal, stalled=True)
         plane, constant = risk.plane(cut)
-        way = proposal - w
         # The least value up to 50 times as far, by many evaluations.
         best = minimize_scalar(
             lambda t, w=w, way=way: value(w + t * way), bounds=(0, 50), method="bounded",
@@ -145,35 +131,3 @@ def test_the_line_search_is_exact(loss, offset):
         # The plane lies above J(w_b) at the proposal, so that the model's minimum must move.
         at_proposal = plane @ proposal + constant + 0.5 * lam * proposal @ proposal
         assert at_proposal >= search.objective * (1 - 1e-9)
-
-
-def test_a_proposal_that_is_the_best_point_moves_nothing():
-    X, y = np.array([[1.0], [-1.0]]), np.array([1.0, -1.0])
-    for offset in OFFSETS:
-        risk = Risk(X, y, Hinge(), np.ones(2), offset, Counters())
-        w = np.zeros(risk.dimension)
-        search = ExactSearch(risk, 0.1, w, risk.evaluate(w), share=0.1)
-        np.testing.assert_array_equal(search.step(w, stalled=True), w)
-        assert search.objective == 1.0
-
-
-@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_matrix], ids=["dense", "csr"])
-@pytest.mark.parametrize(("C", "bias"), [(0.1, False), (10.0, True)])
-@pytest.mark.parametrize("method", [OCAS, BundleClassifier])
-def test_the_svms_optimum_in_units_of_C(linear_task, optimum, C, bias, storage, method):
-    task = linear_task
-    best = optimum(task, C, bias=bias)
-    solver = method(C=C, fit_intercept=bias, tol=1e-8).fit(storage(task.X), task.y)
-    w = solver.coef_[0]
-    margins = task.y * (task.X @ w + solver.intercept_[0])
-    primal = 0.5 * w @ w + C * np.maximum(0, 1 - margins).sum()
-    assert solver.status_ == "converged"
-    assert (solver.intercept_[0] != 0) == bias
-    assert best.value * (1 - 1e-9) <= primal <= best.value + 1e-8 * C * task.n
-    np.testing.assert_allclose(w, task.X.T @ (best.alpha * task.y), rtol=0, atol=1e-3)
-    trace, least = solver.trace_, best.value / (C * task.n)
-    assert (np.diff(trace.objective) <= 0).all()
-    assert (np.diff(trace.lower_bound) >= 0).all()
-    assert trace.lower_bound.max() <= least * (1 + 1e-9)
-    assert len(trace.objective) == solver.n_iter_ + 1
-    assert trace.objective.min() == pytest.approx(primal / (C * task.n), rel=1e-12)

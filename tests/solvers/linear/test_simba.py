@@ -1,4 +1,4 @@
-"""SIMBA: bounds on the margin, counts, slacks and probabilities."""
+"""SIMBA: bounds on the margin, a literal twin, and probabilities."""
 
 import numpy as np
 import pytest
@@ -31,23 +31,13 @@ def test_it_stops_at_the_certified_gap(linear_task):
     assert solver.certificate_ - solver.margin_ <= 0.2 * solver.certificate_
 
 
-@pytest.mark.parametrize("epochs", [1, 4])
-def test_cost(linear_task, epochs):
-    X, y = linear_task.X, linear_task.y
+def twin(X, y, nu, rate, epochs, seed):
+    """Averages of w and p, with slacks to sorted probabilities, and all sums taken anew."""
     n, d = X.shape
-    solver = SIMBA(max_epochs=epochs, random_state=0).fit(X, y)
-    assert solver.n_iter_ == epochs * n
-    assert solver.counters_.inner_products == 2 * n + epochs * n * (n + d) // d
-    looked = SIMBA(max_epochs=epochs, tol=1e-9, random_state=0).fit(X, y)
-    assert looked.counters_.inner_products == 2 * n * (1 + epochs) + epochs * n * (n + d) // d
-    np.testing.assert_array_equal(solver.coef_, looked.coef_)
-
-
-def twin(Z, capacity, rate, step, draws):
-    """The steps on signed points, with sorted probabilities and sums of all of them."""
-    n, d = Z.shape
+    radius, step = np.linalg.norm(X, axis=1).max(), 1 / np.sqrt(2 * epochs * n)
+    Z, capacity = X * y[:, None] / radius, n * nu / radius
     p, p_sum, u, w_sum = np.full(n, 1 / n), np.zeros(n), np.zeros(d), np.zeros(d)
-    for row, column in draws:
+    for row, column in np.random.default_rng(seed).random((epochs * n, 2)):
         u += step * Z[np.searchsorted(np.cumsum(p), row)]
         length = max(1.0, np.linalg.norm(u))
         w_sum += u / length
@@ -59,20 +49,33 @@ def twin(Z, capacity, rate, step, draws):
         p_sum += p
         p *= 1 - gains + gains**2
         p /= p.sum()
-    return u, p, w_sum, p_sum
+    return w_sum / (epochs * n), p_sum / (epochs * n)
 
 
-@pytest.mark.parametrize("step", [0.01, 0.2])
-def test_steps_are_the_literal_ones(step):
-    rng = np.random.default_rng(3)
-    Z = rng.standard_normal((23, 4)) + 0.3
-    Z /= np.linalg.norm(Z, axis=1).max()
-    draws = rng.random((300, 2))
-    state = np.zeros(4), np.full(23, 1 / 23), np.zeros(4), np.zeros(23)
-    u, p, w_sum, p_sum = state
-    primal_dual_steps(Z, Z.T.copy(), 7.3, 0.05, step, draws, u, p, w_sum, p_sum)
-    for found, expected in zip(state, twin(Z, 7.3, 0.05, step, draws), strict=True):
-        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+@pytest.mark.parametrize("rate", [None, 0.05])
+@pytest.mark.parametrize(("nu", "epochs"), [(0.0, 20), (0.3, 1), (0.3, 8), (10.0, 4)])
+def test_steps_and_their_cost_are_the_literal_ones(nu, rate, epochs):
+    rng, n, d = np.random.default_rng(3), 23, 4
+    y = np.where(np.arange(n) % 2, 1.0, -1.0)
+    X = rng.standard_normal((n, d)) + 0.7 * y[:, None]
+    by_default = np.sqrt(np.log(n) / (epochs * n))
+    w, p = twin(X, y, nu, by_default if rate is None else rate, epochs, seed=5)
+    params = {"nu": nu, "rate": rate, "max_epochs": epochs, "random_state": 5}
+    solver, looked = (SIMBA(tol=tol, **params).fit(X, y) for tol in (0.0, 1e-9))
+    scale = solver.margin_ if solver.margin_ > 0 else 1.0
+    np.testing.assert_allclose(solver.coef_[0], w / scale, rtol=1e-9)
+    # The level of water over the margins.
+    margins = y * (X @ w)
+    assert np.maximum(0, solver.margin_ - margins).mean() == pytest.approx(nu, rel=1e-9, abs=1e-12)
+    assert nu or solver.margin_ == pytest.approx(margins.min(), rel=1e-9)
+    assert solver.n_iter_ == epochs * n
+    assert solver.counters_.inner_products == 2 * n + epochs * n * (n + d) // d
+    assert solver.certificate_ is None
+    # To look at the gap changes no step.
+    np.testing.assert_array_equal(looked.coef_, solver.coef_)
+    bound = np.linalg.norm((p * y) @ X) + n * nu * p.max()
+    assert looked.certificate_ == pytest.approx(bound, rel=1e-9)
+    assert looked.counters_.inner_products == 2 * n * (1 + epochs) + epochs * n * (n + d) // d
 
 
 def test_no_probability_sinks_to_zero():
