@@ -112,7 +112,7 @@ def test_the_overview_says_what_each_study_is_without_a_script(make, site):
 def test_a_report_of_the_site_is_the_report_with_a_way_back_and_the_tables_are_the_records(
     site, folders
 ):
-    navigation = re.compile(r'<nav aria-label="Site".*?</nav>', re.DOTALL)
+    navigation = re.compile(r'<nav aria-label="Site".*?</nav>\n', re.DOTALL)
     text = (site / "studies/example/index.html").read_text(encoding="utf-8")
     (found,) = navigation.findall(text)
     assert '<a href="../../index.html">All studies</a>' in found
