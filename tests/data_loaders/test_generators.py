@@ -80,6 +80,7 @@ def test_labels_of_the_quadric_are_flipped_whatever_the_point(monkeypatch):
     # Five standard deviations of a share.
     noise = 5 * np.sqrt(0.25 / 20_000)
     assert wrong.mean() == pytest.approx(0.2, abs=noise)
+    assert np.mean(data.y_test != sides(data.X_test)) == pytest.approx(0.2, abs=2 * noise)
     assert np.mean(data.y_train == 1) == pytest.approx(0.5, abs=noise)
     near = np.abs(data.X_train[:, 0]) < 0.5
     assert wrong[near].mean() == pytest.approx(wrong[~near].mean(), abs=0.03)

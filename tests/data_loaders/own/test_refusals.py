@@ -107,6 +107,7 @@ TESTED = "s,a,y\ntrain,1,n\nTest,2,p\n,3,p\n"
         ("1 1:2\n-1 1:3\n", {"numeric": "label"}, "x.txt: sparse rows hold numbers alone; remove "),
         # It would be read as the number before it.
         ("9007199254740993 1:1\n", {}, "x.txt, line 1: label '9007199254740993' is not an integer"),
+        ("-9007199254740994 1:1\n", {}, "x.txt, line 1: label '-9007199254740994' is not an integ"),
         ("1e300 1:1\n", {}, "x.txt, line 1: label '1e300' is not an integer of at most 9007199254"),
     ],
 )

@@ -32,8 +32,8 @@ SCALERS = {
 @pytest.mark.parametrize(
     ("scale", "missing", "said"),
     [
-        ("standard", "error", "none"),
-        ("minmax", "mean", "5 in age, job; filled in with the mean, or the most frequent category"),
+        ("minmax", "error", "none"),
+        ("standard", "mean", "5 in age, job; filled in with the mean, or the most frequent categ"),
         ("unit", "median", "5 in age, job; filled in with the median, or the most frequent categ"),
         ("none", "most_frequent", "5 in age, job; filled in with the most frequent value of the "),
         ("norm", "drop", "6 in y, age, job; 6 rows with them left out"),
