@@ -5,6 +5,7 @@ import subprocess
 
 import pandas as pd
 import pytest
+from asv import results, runner
 
 from marginbench.reports.regressions.asv_files import COLUMNS, Lane, Snapshot
 
@@ -68,7 +69,6 @@ def repo(tmp_path):
 
 def write_asv(folder, commit, benchmarks, env="env"):
     """The file that asv itself writes for a commit: names, parameters, values and samples."""
-    results, runner = (pytest.importorskip(f"asv.{name}") for name in ("results", "runner"))
     machine = {"machine": "vm", "cpu": "Example"}
     made = results.Results(machine, {}, commit, 1_700_000_000_000, "3.11", env, {})
     for name, params, numbers, samples in benchmarks:

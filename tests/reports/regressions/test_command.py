@@ -100,6 +100,7 @@ def test_mistakes_are_one_line(run, history, repo, tmp_path):
     given = ["--results", history.folder]
     for words, said, *folder in (
         (["nope"], "nope: no commit"),
+        (["HEAD", ""], ": no commit"),
         (["--", "--output=x"], "--output=x: no commit"),
         (["HEAD"], "git rev-parse: not a git repository", tmp_path),
         (["HEAD~5", "HEAD", *given], "has no results of"),

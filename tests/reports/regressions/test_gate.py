@@ -116,6 +116,7 @@ TWICE, THRICE = {"evaluations": 200}, {"evaluations": 300}
         (("*poly*",), ("evaluations",), math.inf, EVALUATIONS, TWICE, 1),
         (("SMO *",), ("iterations", "test_*"), math.inf, EVALUATIONS, TWICE, 1),
         (("SMO *",), ("evaluations",), 2.0, EVALUATIONS, THRICE, 1),
+        (("*",), ("evaluations",), math.inf, WORKS, TWICE | {"iterations": 20}, 1),
         # More than nothing is infinitely more.
         (("*",), ("evaluations",), math.inf, {"evaluations": 0}, TWICE, 0),
         (("*",), ("evaluations",), 2.0, {"evaluations": 0}, TWICE, 1),

@@ -144,6 +144,9 @@ def test_names_of_all_sorts_are_text_and_addresses_those_of_the_web(make, repo, 
     assert page.text.count(HOSTILE[:-1] + r"\u202e") == page.text.count(HOSTILE[:-1]) == 3
     assert page.values("onclick") == []
     assert [tag for tag, _ in page.tags].count("script") == 1
+    date = repo.git("show", "--no-patch", "--format=%cs", head)
+    (row,) = (row for row in rows(site / "regressions/index.html") if row.startswith(head[:10]))
+    assert f" {date} " in row
     assert (f"{url}{head}" in page.values("href")) == str(url).startswith("https")
 
 
