@@ -278,6 +278,7 @@ def write_folder(folder, records, tasks=None, solvers=None, missing=(), **study)
 def _listed(given, describe, plain):
     if isinstance(given, list):
         return given
+    assert set(given or {}) <= set(plain)
     return [
         describe(label, **fields | (given or {}).get(label, {})) for label, fields in plain.items()
     ]

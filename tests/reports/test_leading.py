@@ -156,7 +156,7 @@ def test_the_matrix_marks_the_first_shades_the_others_and_has_many_tasks_as_rows
         [reached(make, f"t{n}", name, costs[name]) for n in range(9) for name in costs]
     )
     assert [heading.title for heading in matrix(many).headings] == ["Task", "Fast", "Slow"]
-    for place, (task, *cells) in enumerate(matrix(many).rows):
+    for place, (task, *cells) in zip(range(9), matrix(many).rows, strict=True):
         assert (task.value, cells[0].note) == (f"t{place}", "1 is 100")
         assert [cell.value for cell in cells] == ["1.00", "3.00"]
     (section,) = targets_section(many)

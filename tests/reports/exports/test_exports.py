@@ -260,7 +260,11 @@ def test_mistakes_are_one_line_with_an_exit_code_and_write_nothing(results, comm
         assert (found, printed) == (code, "")
         assert message in err
         assert err.count("\n") == 1
-    assert "not a results folder" in command("export", tmp_path)[2]
+    code, printed, err = command("export", tmp_path)
+    assert (code, printed, err.count("\n")) == (2, "", 1)
+    assert "not a results folder" in err
+    with pytest.raises(ReportError, match="nothing to write as no format"):
+        export(results, out, formats=[])
     assert not out.exists()
 
 

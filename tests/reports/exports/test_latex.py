@@ -86,16 +86,19 @@ def test_a_wide_table_is_in_parts_that_fit_a_page_and_hold_every_column_once(n, 
     """In Computer Modern of 8 points, bold, with 4 points on both sides of a column."""
     font = FT2Font(str(Path(matplotlib.get_data_path(), "fonts", "ttf", "cmb10.ttf")))
     font.set_size(8, 72)
-    width = 8 + 6 * font.load_char(ord(letter)).linearHoriAdvance / 65536
-    headings = [Heading(f"h{place}", "number") for place in range(n)]
-    text = tabular(Table("t", headings, [[Cell(6 * letter, best=True)] * n]), "t")
+    words = 5 * letter
+    width = 8 + sum(font.load_char(ord(each)).linearHoriAdvance for each in f"00{words}") / 65536
+    headings = [Heading(f"h{place:02}", "number") for place in range(n)]
+    cells = [Cell(f"{place:02}{words}", best=True) for place in range(n)]
+    text = tabular(Table("t", headings, [cells]), "t")
     parts = [len(found) for found in re.findall(r"\\begin\{tabular\}\{(r+)\}", text)]
     # Each is filled, but for the last one, and begins with the first column.
     assert all(part * width > 345 / 2 for part in parts[:-1])
     assert max(parts) * width <= 345
-    found = [len(re.findall(rf"\bh{place}\b", text)) for place in range(n)]
-    assert found == [len(parts), *[1] * (n - 1)]
-    assert sum(parts) == sum(found)
+    found = re.findall(r"\bh(\d\d)\b", text)
+    assert [found.count(f"{place:02}") for place in range(n)] == [len(parts), *[1] * (n - 1)]
+    assert found == re.findall(rf"(\d\d){words}", text)
+    assert sum(parts) == len(found)
 
 
 @pytest.mark.slow
