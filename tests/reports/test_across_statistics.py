@@ -278,6 +278,21 @@ def test_a_single_task_or_solver_or_no_reference_has_no_section(make, results_of
     assert list(across.across_section(results_of([*one_task, run(make, "b", "A", 70)])))
 
 
+def test_an_expected_running_time_is_marked_as_the_bound_that_it_is(make, results_of):
+    at_once = make.trace([50, 9000], [0.012] * 2, [100.5] * 2)
+    fields = {"status": "timeout", "trace": make.trace([20], [0.3])}
+    records = [
+        *(run(make, "a", name, 50) for name in ("Exact", "Killed")),
+        *(make.finished("a", name, 0, at_once) for name in ("Late", "Both")),
+        *(make.record("a", name, 1, **fields) for name in ("Killed", "Both")),
+    ]
+    results = results_of(records)
+    table = across.running_time_table(results, across.questions(results)[0])
+    assert {row[0].value: row[1].value.replace("\u202f", " ") for row in table.rows} == {
+        "Exact": "50", "Killed": "≥ 70", "Late": "≤ 50", "Both": "~ 70",
+    }  # fmt: skip
+
+
 @pytest.mark.slow
 def test_enough_datasets_give_bold_wins_and_tested_pairs(make, results_of):
     costs = {"A": 20, "B": 60, "C": 200}

@@ -21,8 +21,8 @@ from marginbench.reports.papers.published import (
     parsed_paper,
     read_paper,
 )
-from marginbench.reports.papers.quantities import MEASURES, _estimate
-from marginbench.reports.papers.verdicts import answered, number, verdict, verdicts
+from marginbench.reports.papers.quantities import MEASURES, Estimate, _estimate
+from marginbench.reports.papers.verdicts import Verdict, answered, number, shown, verdict, verdicts
 from marginbench.reports.results import load_results
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -191,6 +191,20 @@ def test_changed_and_failed_records_change_the_verdict(folder, make):
     found = after(lambda record: replace(record, status="timeout", reason="too slow"))
     assert found.verdict == "not run"
     assert "timeout (too slow)" in found.words
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "n", "words"),
+    [
+        (0.1, 0.3, 3, "0.2 [0.1, 0.3] (3 runs)"),
+        (0.2, 0.2, 1, "0.2 (1 run)"),
+        (-math.inf, math.inf, 1, "0.2 (no interval, 1 run)"),
+        (-math.inf, 0.3, 2, "0.2 [−∞, 0.3] (2 runs)"),  # noqa: RUF001
+    ],
+)
+def test_our_value_stands_with_its_interval_and_number_of_runs(low, high, n, words):
+    found = Verdict(row(), "undecided", Estimate(0.2, low, high, n))
+    assert shown(found, interval=True) == words
 
 
 EPOCHS = [

@@ -99,7 +99,9 @@ def test_the_overview_says_what_each_study_is_without_a_script(make, site):
         *("Study example", "Two solvers on one task.", "2 runs, 1 failed", "2024-05-06"),
         *("Example CPU 3000, 8 cores", "0.1.0 (0123456789)", "3 studies", "8 runs"),
         *(_HOSTILE, _EMOJI, "Studies of SVM solvers", "Feasibility methods", "Regressions & more"),
-        "MPLFP on 2 of 2 solved instances",
+        "Benchmark results",
+        "of the optimum, in kernel evaluations: several solvers may be first on 1 of 1 task.",
+        "cell: Fewest iterations: MPLFP on 2 of 2 solved instances.",
     ):
         assert words in page.text, words
     tags = [tag for tag, _ in page.tags]
@@ -170,6 +172,9 @@ def test_a_damaged_folder_is_named_and_left_out_only_if_asked(make, tmp_path, co
     assert errors.count("\n") == 1
     assert printed.splitlines() == ["5 files written", f"site: {out / 'index.html'}"]
     assert (out / "mine.txt").read_text() == "mine"
+    text = make.page(out / "index.html").text
+    assert "1 study · 2 runs" in text
+    assert "Studies of SVM solvers" not in text  # of one kind
 
 
 def test_an_interrupt_leaves_the_site_as_it_was(make, tmp_path, monkeypatch):

@@ -70,8 +70,9 @@ def test_late_spread_is_the_range_over_the_ends_of_the_last_ten_epochs(make, res
     trace = make.trace(range(1, 13), errors)
     trace = [replace(point, n_iter=800 * epoch) for epoch, point in enumerate(trace, 1)]
     between = replace(trace[5], n_iter=5000, test_error=0.9)  # no end of an epoch
+    passed = replace(trace[-1], test_error=0.9)  # of two at an end the last one counts
     runs = [
-        make.finished("a", "BSCA", 0, [*trace[:6], between, *trace[6:], trace[-1]]),
+        make.finished("a", "BSCA", 0, [*trace[:6], between, *trace[6:-1], passed, trace[-1]]),
         make.finished("a", "BSCA", 1, [*trace[:9], trace[8]]),  # nine epochs
         make.finished("a", "SMO", 0, make.trace([10, 20, 30] * 4, [0.3, 0.2, 0.1] * 4)),
     ]
@@ -96,6 +97,8 @@ def test_the_cost_to_a_target_is_infinite_of_runs_that_fail_and_a_bound_at_an_on
     # The timeout passed the target's error, but failed.
     assert cost.loc["SBP", columns].tolist() == [70, math.inf, math.inf, 1, 3]
     assert value(table, "SMO", "seconds_to_error") == pytest.approx(3e-3)
+    objective = [value(table, "SMO", f"{cost}_to_objective") for cost in ("evals", "seconds")]
+    assert objective == [math.inf] * 2  # every run ends at twice the optimum
     assert value(table, "LIBSVM", "seconds_to_error") == 2.0
     assert value(table, "LIBSVM", "seconds_to_error", "upper_bound")
     assert not value(table, "SMO", "seconds_to_error", "upper_bound")
@@ -120,6 +123,7 @@ def test_a_run_is_at_a_target_from_where_it_stays_there(make, results_of):
         ("evals_to_error", 1),
         ("evals_to_objective", 1),
         ("seconds_to_error", 1e-6),
+        ("seconds_to_objective", 1e-6),
     ):
         measure, table = analysis.shown(results)[name], analysis.table(results)
         *rows, without = table[table["measure"] == name].to_dict("records")
