@@ -85,6 +85,13 @@ def test_it_is_the_problem_of_nystroems_method_at_the_same_cost(rbf_task, dtype,
     assert primal(solver, task, C) == pytest.approx(primal(other, task, C), rel=rel)
 
 
+@pytest.mark.parametrize("C", [0.1, 10.0])
+def test_with_all_points_it_is_the_kernel_svm(task, optimum, C):
+    solver = LowRankSVM(n_components=task.n, C=C, tol=1e-6, dtype="float64", **LONG, **task.params)
+    solver.fit(task.X, task.y)
+    assert primal(solver, task, C) == pytest.approx(optimum(task, C).value, rel=1e-6)
+
+
 def test_points_without_a_feature_go_to_their_bound():
     X, y = np.array([[0.0], [0.0], [1.0], [-2.0]]), np.array([1, -1, 1, -1])
     solver = LowRankSVM("linear", n_components=4, dtype="float64", tol=1e-9).fit(X, y)

@@ -17,6 +17,8 @@ MAINTAINED = [
     *((name, "sign") for name in sorted(STRATEGIES)),
     ("merge", "label"),
     ("merge", "any"),
+    ("merge-golden", "any"),
+    ("merge-golden-precise", "label"),
 ]
 #: How much more than the best partner the chosen one may lose, in squares of the light coefficient:
 #: tables may mistake one for another that loses hardly more, and a wide search may end at the heavy
@@ -95,7 +97,8 @@ def steps(method, X, y, C, models, alpha):
 def check_choice(best_loss, name, pairing, points, coef, labels, after, lost):
     """Maintenance took the lightest point, and the partner with which that loses least.
 
-    ``labels`` holds those of the points; a merged point has that of its parts.
+    ``labels`` holds those of the points; a merged point has that of its parts. Returns whether
+    a lighter point had no partner that it may take.
     """
     before, left = ([*map(tuple, places)] for places in (points, after.points))
     gone = [j for j, point in enumerate(before) if point not in left]
@@ -111,7 +114,7 @@ def check_choice(best_loss, name, pairing, points, coef, labels, after, lost):
         scale = np.abs(coef).max()
         np.testing.assert_allclose(after.coef, coef[rest] + share, rtol=0, atol=1e-5 * scale)
         assert lost == pytest.approx(best, rel=1e-5, abs=1e-12)
-        return
+        return False
     kind = {"sign": np.sign(coef), "label": own, "any": np.ones(len(coef))}[pairing]
     # The only two points are merged whatever they are.
     allowed = (kind[:, None] == kind) | (len(coef) == 2)
@@ -128,6 +131,7 @@ def check_choice(best_loss, name, pairing, points, coef, labels, after, lost):
     best = (heavy**2 * best_loss(ratio, gram(points[[light]], points[partners])[0])).min()
     assert best - 1e-12 <= lost <= best + MISTAKEN[name] * least**2 + 1e-12
     labels |= dict.fromkeys({*left} - {*before}, own[max(gone, key=lambda j: weight[j])])
+    return weight[light] > weight.min()
 
 
 @pytest.mark.parametrize(("name", "pairing"), MAINTAINED)
@@ -150,7 +154,7 @@ def test_each_step_moves_w_by_what_the_account_says(
     ).fit(X, y, monitor=monitor)  # fmt: skip
     # The first iteration costs no evaluation, so nobody looks before the second.
     assert monitor.iterations == list(range(2, 121))
-    total, events, alpha = 0.0, 0, np.zeros(60)
+    total, events, alone, alpha = 0.0, 0, 0, np.zeros(60)
     labels = dict(zip(map(tuple, X), y, strict=True))
     for points, coef, model in steps(method, X, y, C, monitor.snapshots, alpha):
         assert model.n_support == min(len(coef), budget)
@@ -162,20 +166,24 @@ def test_each_step_moves_w_by_what_the_account_says(
             events += coef.all()
             # With BSGD many are equally light.
             if method is BSCA:
-                check_choice(best_loss, name, pairing, points, coef, labels, model, lost)
+                alone += check_choice(best_loss, name, pairing, points, coef, labels, model, lost)
     first, second = solver.trace_
     assert first.maintenance + second.maintenance == events > 0
     degradation = first.weight_degradation + second.weight_degradation
     assert degradation == pytest.approx(total, rel=1e-7)
     if method is BSCA:
         np.testing.assert_allclose(solver.alpha_, alpha, rtol=0, atol=1e-8)
-    # Counted: the sizes before each iteration, and the other points of each event of merging.
+    # Counted: the sizes before each iteration, and the other points of each event of merging, twice
+    # where the lightest one found no partner.
     sizes = [1, *(model.n_support for model in monitor.snapshots[:-1])]
     margins = first.margin_evals + second.margin_evals
     searched = first.search_evals + second.search_evals
     assert margins == sum(sizes)
     fewest = budget * events * name.startswith("merge")
-    assert searched == fewest or (searched > fewest > 0 and pairing != "any")
+    if method is BSCA:
+        assert searched == fewest + budget * alone
+    else:
+        assert searched == fewest or (searched > fewest > 0 and pairing != "any")
     assert solver.counters_.kernel_evals == margins + searched
     assert first.objectives is None
 
@@ -226,6 +234,16 @@ def test_records_of_epochs_are_those_of_the_definitions(rbf_task, method):
         assert record.seconds > 0
         share = record.maintenance_seconds / record.seconds
         assert math.isnan(share) or 0 < share < 1
+
+
+@pytest.mark.parametrize("name", sorted(STRATEGIES))
+def test_a_weightless_point_goes_for_free(name):
+    # The second label takes back what the first gave; then a point too many comes.
+    seed = next(s for s in range(99) if np.random.default_rng(s).permutation(3)[2] == 2)
+    fit = BSCA(gamma=0.5, C=1.0, budget=1, maintenance=name, max_epochs=1, random_state=seed)
+    (record,) = fit.fit([[0.0], [0.0], [9.0]], [1, -1, 1]).trace_
+    assert (record.maintenance, record.search_evals, record.weight_degradation) == (0, 0, 0.0)
+    assert fit.dual_coef_.tolist() == [[1.0]]
 
 
 @pytest.mark.parametrize("method", METHODS)

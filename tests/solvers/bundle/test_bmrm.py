@@ -111,17 +111,19 @@ def test_smooth_losses_against_a_quasi_newton_method(
     X, y = linear_task.X, linear_task.y + (0.4 if loss.targets == "numbers" else 0.0)
     link, value = REGULARIZERS[regularizer]
 
-    def objective(v):
-        w, b = link(v[:5]), v[5] if offset else 0.0
+    def at(w, b):
         risk, _ = loss.evaluate(X @ w + b, y, np.full(len(y), 1 / len(y)))
         return risk + lam * (value(w) + (0.5 * b * b if offset == "feature" else 0.0))
 
-    best = minimize(objective, np.zeros(6), method="BFGS").fun
+    best = minimize(
+        lambda v: at(link(v[:5]), v[5] if offset else 0.0), np.zeros(6), method="BFGS"
+    ).fun
     found = minimize_risk(
         X, y, loss, regularizer=regularizer, lam=lam, offset=offset, tol=tol, max_iter=3000
     )
     assert found.status == "converged"
     assert found.objective == pytest.approx(best, rel=10 * tol)
+    assert found.objective == pytest.approx(at(found.weights, found.intercept), rel=1e-10)
     assert found.lower_bound == pytest.approx(best, rel=10 * tol)
     assert (np.diff(found.trace.lower_bound) >= 0).all()
     assert (found.intercept != 0) == (offset is not None)
@@ -238,6 +240,15 @@ def test_l1_does_not_depend_on_the_units_of_the_features(linear_task, unit):
     assert (found.status, found.n_iter) == ("converged", plain.n_iter)
     assert found.objective == pytest.approx(plain.objective, rel=1e-9)
     np.testing.assert_allclose(found.weights * unit, plain.weights, rtol=1e-6, atol=1e-9)
+
+
+def test_l1_takes_features_of_very_different_units(linear_task):
+    X, y = linear_task.X, linear_task.y
+    plain = minimize_risk(X, y, lam=0.01, regularizer="l1")
+    found = minimize_risk(X * [1.0, 1.0, 1.0, 1.0, 1e14], y, lam=0.01, regularizer="l1")
+    assert found.status == "converged"
+    # The last weight costs next to nothing.
+    assert found.objective < plain.lower_bound
 
 
 def test_a_trace_is_noted_at_evenly_spread_iterations():

@@ -25,6 +25,15 @@ def test_losses_of_a_ranking_and_of_ones_own(linear_task):
         BundleRegressor(loss="hinge").fit(X, y)
 
 
+def test_a_quantile_has_its_share_of_points_below():
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((400, 3))
+    y = X @ [1.0, 2.0, -1.0] + rng.exponential(size=400)
+    below = y < BundleRegressor(loss=Quantile(0.2), C=100.0).fit(X, y).predict(X) - 1e-9
+    # The offset is free, so at most the 4 points of the fit are on neither side.
+    assert abs(below.mean() - 0.2) <= 5 / 400
+
+
 def test_regression_is_shifted_and_scaled_with_its_targets():
     rng = np.random.default_rng(2)
     X = rng.standard_normal((100, 4))

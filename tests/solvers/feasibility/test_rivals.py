@@ -182,6 +182,12 @@ def test_a_limit_without_an_answer_is_a_warning(method, limit, message):
     assert check_certificate(FeasibilityProblem.linear(A), result).valid
 
 
+def test_a_fit_that_another_limit_ends_names_that_one():
+    y = np.where(np.arange(300) % 2, 1, -1)
+    with pytest.warns(ConvergenceWarning, match="ISNKPVN ended at max_inner=1 before"):
+        ISNKPVN("linear", max_inner=1).fit((FAR * y).T, y)
+
+
 def test_an_answer_at_a_limit_is_no_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")

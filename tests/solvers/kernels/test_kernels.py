@@ -174,6 +174,8 @@ def test_the_error_of_a_float32_entry_is_within_the_kernels_bound(name, offset, 
     bound = kernel.entry_noise(double)
     error = np.abs(kernel.block(single, single) - kernel.block(double, double))
     assert error.max() <= bound < math.inf
+    new = kernel.block(kernel.prepare(X[:7], "float32", like=single), single)
+    assert np.abs(new - kernel.block(double, double)[:7]).max() <= bound
     # Far from the origin, too: only distances count.
     assert error.max() < 5e-6 or name != "rbf" or storage == "sparse"
     # The entries' type is not that of the points that the bound is asked for.

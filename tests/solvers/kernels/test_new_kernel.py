@@ -79,7 +79,7 @@ def rational(tmp_path, monkeypatch):
     monkeypatch.undo()
     registration.kernel_entries.cache_clear()
     importlib.reload(solvers)
-    del sys.modules["marginbench.solvers.kernels.rational"]
+    sys.modules.pop("marginbench.solvers.kernels.rational", None)
 
 
 @pytest.mark.usefixtures("rational")

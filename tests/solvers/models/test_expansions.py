@@ -12,6 +12,7 @@ from marginbench.solvers import (
     BudgetExpansion,
     FourierExpansion,
     KernelExpansion,
+    Laplacian,
     Linear,
     LinearModel,
     Model,
@@ -97,6 +98,7 @@ SPARSE = KernelExpansion(
 )  # fmt: skip
 EVERY_KIND = [
     *(LAST, SPARSE),
+    *(dataclasses.replace(LAST, kernel=kernel) for kernel in (Laplacian(0.3), Linear())),
     BudgetExpansion(RBF(0.5), np.eye(3) + 1, np.array([2.0, -1.0, 1.0]), 0.25),
     LinearModel(np.array([1.0, 2.0, -1.0]), 0.5),
     LinearModel(np.array([1.0, 2.0, -1.0]), dual_coef=np.array([0.5, 0.0])),

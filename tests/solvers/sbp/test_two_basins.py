@@ -58,9 +58,11 @@ def test_of_several_optimal_biases_it_is_the_middle_one():
 
 @pytest.mark.parametrize("pull", [1.0, -1.0])
 @pytest.mark.parametrize(
-    ("volume", "grid"), [(0.0, None), (1e-7, None), (40.0, None), (4000.0, None), (12.0, 8)]
+    ("volume", "grid", "most"),
+    # Windows around the levels before find them, but for ties.
+    [(0.0, None, 9), (1e-7, None, 9), (40.0, None, 85), (4000.0, None, 65), (12.0, 8, 400)],
 )
-def test_levels_of_moving_heights_are_those_of_selection(volume, pull, grid):
+def test_levels_of_moving_heights_are_those_of_selection(volume, pull, grid, most):
     # Heights like responses: each step moves all, some classes together, one point most.
     rng, n = np.random.default_rng(5), 1500
     moved, positive = np.zeros(n), rng.random(n) < 0.3
@@ -86,8 +88,7 @@ def test_levels_of_moving_heights_are_those_of_selection(volume, pull, grid):
         moved[rng.integers(n)] += step
         if t % 3 == 0:
             moved = moved / (1 + step)
-    # Windows around the levels before find them, but for ties.
-    assert grid is not None or basins.standing["n_selections"] < 100
+    assert basins.standing["n_selections"] <= most
 
 
 @pytest.mark.parametrize("order", ["rising", "falling", "hill", "equal", "two values"])

@@ -18,7 +18,8 @@ def check_conditions():
 def conditions_hold(fit, X, y):
     """Fit: what it reports is true, and where it ends well no condition is violated.
 
-    Either way its gradient may be off by an eighth of the tolerance at both ends.
+    Either way its gradient may be off by an eighth of the tolerance at both ends, with float64
+    entries by less.
     """
     if fit.kernel == "rbf":
         K = np.exp(-fit.gamma * cdist(X, X, "sqeuclidean"))
@@ -35,4 +36,8 @@ def conditions_hold(fit, X, y):
     highest, lowest = F[up].max(initial=-np.inf), F[down].min(initial=np.inf)
     violation = highest - lowest if fit.fit_intercept else max(highest, -lowest)
     assert violation == pytest.approx(fit.violation_, rel=1e-3, abs=0.25 * fit.tol)
-    assert fit.status_ == "budget" or violation <= 1.25 * fit.tol
+    if fit.status_ == "converged":
+        assert violation <= (1.25 if fit.dtype == "float32" else 1.1) * fit.tol
+        if fit.fit_intercept:
+            low, high = sorted((highest, lowest))
+            assert low - 0.25 * fit.tol <= fit.intercept_[0] <= high + 0.25 * fit.tol

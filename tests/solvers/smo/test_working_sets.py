@@ -198,17 +198,20 @@ def test_threads_and_repetition_change_no_bit(board, bias):
 
 @BIAS
 def test_counters_against_a_kernel_that_counts(board, bias):
-    entries = []
+    asked = []
 
     def kernel(A, B):
-        entries.append(len(A) * len(B))
+        asked.append((len(A), len(B)))
         return np.exp(-GAMMA * cdist(A, B, "sqeuclidean"))
 
     X, y = board.X[:700], board.y[:700]
     for cache_size in (0.0, 1.0, 100.0):
-        entries.clear()
+        asked.clear()
         fit = SMO(kernel, C=C, fit_intercept=bias, cache_size=cache_size).fit(X, y)
-        assert fit.counters_.kernel_evals_computed == sum(entries)
+        assert fit.counters_.kernel_evals_computed == sum(a * b for a, b in asked)
+        # A working set takes a third of the cache, in float32, but at least 256 variables.
+        largest = max(a * b for a, b in asked if b < len(X))
+        assert largest <= max(256**2, cache_size * 2**20 / 3 / 4)
         # The look at what rounding has done is no part of the method.
         looked = 96 * len(fit.support_)
         assert fit.counters_.kernel_evals >= fit.counters_.kernel_evals_computed - looked
