@@ -92,15 +92,23 @@ def test_the_user_can_set_the_limit(tmp_path, monkeypatch):
         assert message.endswith("'; set it to a positive whole number")
 
 
-# By offset in the entry of the zip: version 18.4, a name said to be UTF-8, encrypted, patched.
-@pytest.mark.parametrize("changes", [{6: 0xB8}, {9: 0x08, 46: 0xFF}, {8: 0x01}, {8: 0x20}])
-def test_a_zip_that_zipfile_cannot_handle_is_named(tmp_path, changes):
+@pytest.mark.parametrize(
+    ("changes", "reason"),  # by offset in the entry of the zip
+    [
+        ({6: 0xB8}, "zip file version 18.4"),
+        ({9: 0x08, 46: 0xFF}, "'utf-8' codec"),  # the name is said to be UTF-8
+        ({8: 0x01}, "encrypted"),
+        ({8: 0x20}, "patched data"),
+    ],
+)
+def test_a_zip_that_zipfile_cannot_handle_is_named(tmp_path, changes, reason):
     data = bytearray(zipped(b"1"))
     entry = data.index(b"PK\1\2")
     for offset, value in changes.items():
         data[entry + offset] = value
     message = refused(n_read, local(tmp_path / "it", "zip", bytes(data)))
     assert message.startswith(f"{tmp_path / 'it'}: cannot be read (")
+    assert reason in message
 
 
 def tar(folder="", **changes):

@@ -51,8 +51,8 @@ class Site:
 
     def names(self):
         self.choose = NEVER
-        found = boto3.client("s3").list_objects_v2(Bucket=BUCKET).get("Contents", [])
-        return [item["Key"].removeprefix("study/") for item in found]
+        found = boto3.client("s3").list_objects_v2(Bucket=BUCKET, Prefix="study/")
+        return [item["Key"].removeprefix("study/") for item in found.get("Contents", [])]
 
 
 def in_turn(faults, of):
@@ -90,10 +90,8 @@ def site(tmp_path, monkeypatch):
         "MARGINBENCH_CACHE": str(tmp_path / "cache"),
     }.items():
         monkeypatch.setenv(name, value)
-    client = boto3.client("s3")
-    client.create_bucket(Bucket=BUCKET)
-    for name in sites[0].names():  # of the test before
-        client.delete_object(Bucket=BUCKET, Key=f"study/{name}")
+    bucket = boto3.resource("s3").create_bucket(Bucket=BUCKET)
+    bucket.objects.delete()  # of the test before
     yield sites[0]
     server.stop()
 

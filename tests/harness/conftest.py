@@ -87,11 +87,13 @@ def whole():
 
 @pytest.fixture
 def run(command):
-    """Calls the command; a page is its command."""
+    """Calls the command; a page is its command, and the tables are a word."""
 
     def write_report(results, command, where="", quiet=False):
         path = results / "report.html"
         path.write_text(command)
+        if not quiet:
+            print("tables")
         return path
 
     return functools.partial(command, page=write_report)

@@ -77,6 +77,7 @@ def test_a_run_tells_what_it_did_and_where(run, small):
     code, out, err = run("run", "small.toml", "--solver", "smo", "--seeds", "2")
     assert code == 0
     assert out.splitlines() == [
+        "tables",
         "2 runs: 2 converged",
         "this was a part of the study: 1 of 2 solvers",
         "report: results/small/report.html",
@@ -110,6 +111,10 @@ def test_a_run_tells_what_it_did_and_where(run, small):
         "exit_code": 1,
     }
     assert "[1/1] checkers · SMO · seed 0: converged" in err
+    # With --log-json an object for each event.
+    _, _, err = run("run", "small.toml", "--solver", "smo", "--seeds", "2", "--log-json")
+    events = [json.loads(line)["event"] for line in err.splitlines()]
+    assert events == ["message", "begin", "started", "ended", "end"]
 
 
 def test_a_report_that_is_up_to_date_is_left_as_it_is(command, small):

@@ -29,6 +29,7 @@ from marginbench.harness.planning.fingerprint import kernel_code
 from marginbench.harness.planning.preflight import DescribeWork
 
 from ..faults.clusters import DaskCluster
+from ..faults.conftest import wait_for
 from .conftest import write
 
 PROBLEM = Problem("checkers", {}, {"name": "rbf", "gamma": 1.0}, 1.0, False)
@@ -168,6 +169,15 @@ def test_every_job_ends_once_and_the_record_tells_of_its_machine(cluster):
     assert len(cluster.done) == 9
     assert len(set(dict(cluster.done).values())) == 2
     assert cluster.said == []
+
+
+def test_the_processes_that_wait_on_the_workers_end_with_the_command(cluster, monkeypatch):
+    ended = []
+    monkeypatch.setattr(Slot, "close", lambda slot: ended.append(slot))
+    with cluster.executor() as executor:
+        cluster.outcomes(executor, "ab")
+        assert ended == []
+    wait_for(lambda: ended)
 
 
 def test_a_file_that_cannot_be_read_is_one_failed_run(cluster, own, monkeypatch):

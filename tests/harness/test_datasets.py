@@ -109,6 +109,7 @@ def test_paths_begin_at_the_study_file(folder, monkeypatch):
     monkeypatch.chdir(folder.parent)
     (task,) = load_study("home/mine.toml").tasks
     assert (task.label, task.names) == ("bank.csv", ("bank.csv", "data/bank.csv"))
+    assert (task.C, task.gamma) == (1.0, None)
     for old, new, message in (
         ("late.csv", "lost.csv", "home/mine.toml:5: task[1].dataset: data/lost.csv: no such file"),
         ("bank.csv", "bnak.csv", "task[1].dataset: data/bnak.csv: no such file (did you mean"),

@@ -421,7 +421,7 @@ def test_a_look_shows_what_runs(board, tmp_path):
 def test_the_commands_about_results_take_stores(alone, store, run, tmp_path):
     shutil.copytree(alone, store, ignore=shutil.ignore_patterns("runs.parquet", ".*"))
     code, out, _ = run("report", f"file://{store}")
-    assert (code, out) == (0, f"report: {store}/report.html\n")
+    assert (code, out) == (0, f"tables\nreport: {store}/report.html\n")
     assert (store / "report.html").is_file()
     page = tmp_path / "page.html"
     for place in (str(store), f"file://{store}"):

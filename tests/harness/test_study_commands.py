@@ -30,7 +30,7 @@ def test_a_new_study_runs(run):
     run("study", "new", "mine")
     code, out, _ = run("run", "mine.toml")
     assert code == 0
-    assert out.splitlines()[0] == "14 runs: 2 converged, 12 budget"
+    assert out.splitlines()[1] == "14 runs: 2 converged, 12 budget"
 
 
 def test_a_shipped_study_is_shown_as_it_runs(run):

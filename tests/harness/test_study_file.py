@@ -164,7 +164,7 @@ def test_all_mistakes_are_told_a_line_each_if_they_can_be_read():
         (lambda: load_study("nowhere/study.toml"), "no such study file: nowhere/study.toml"),
         (
             lambda: parse('name = "x"\nseeds = = 3\n'),
-            "study.toml: not valid TOML: Invalid value (a",
+            "study.toml: not valid TOML: Invalid value (at line 2",
         ),
     ],
 )

@@ -11,7 +11,7 @@ import pytest
 from marginbench.harness.evaluation.svm import FitWork, Problem, Search, configurations
 from marginbench.harness.execution import local
 from marginbench.harness.execution.local import JobWatch
-from marginbench.harness.jobs import Job, Limits, decoded, encoded
+from marginbench.harness.jobs import Job, Limits, Outcome, decoded, encoded
 from marginbench.harness.results.svm import Checkpoint
 
 PROBLEM = Problem("checkers", {}, {"name": "rbf", "gamma": 1.0}, 1.0, False)
@@ -80,6 +80,25 @@ def test_what_no_tuning_can_have_found_ends_the_run(tmp_path, change):
     outcome = watched(TUNED, tmp_path, {"columns": FOUND | change}).check()
     assert outcome.status == "crashed"
     assert outcome.reason.startswith("the process sent no valid message: ")
+
+
+@pytest.mark.parametrize(
+    ("status", "family", "resident_mb", "spoilt"),
+    [
+        ("done", 1, 200.0, False),
+        ("failed", 1, 200.0, False),
+        ("done", 2, 200.0, True),
+        ("done", 1, 300.0, True),
+        *((status, 1, 200.0, True) for status in ("timeout", "memory", "crashed")),
+    ],
+)
+def test_a_worker_that_was_cut_short_or_keeps_a_child_or_memory_gets_no_other_job(
+    tmp_path, status, family, resident_mb, spoilt
+):
+    watch = watched(PLAIN, tmp_path)
+    watch.process.family = lambda: [watch.process] * family
+    watch.process.resident_mb = lambda: resident_mb
+    assert watch.spoiled(Outcome(status)) == spoilt
 
 
 def test_messages_survive_the_way():

@@ -51,7 +51,12 @@ def test_the_tutorial_works_as_it_is_written(tmp_path):
                 )
                 if note == "killed by the tests":
                     # When a few records are there; it has no time to tidy up.
-                    wait_for(lambda: len(Journal(results).entries) >= 5, _TIMEOUT)
+                    wait_for(
+                        lambda end=process.poll: (
+                            end() is not None or len(Journal(results).entries) >= 5
+                        ),
+                        _TIMEOUT,
+                    )
                     assert process.poll() is None, f"{line} ended before it could be killed"
                     process.kill()
                 said, _ = process.communicate(timeout=_TIMEOUT)

@@ -44,6 +44,7 @@ def test_methods_run_on_what_they_take_as_often_as_they_are_to():
         ("ten digits", "KPCT", 0),
     ]
     assert ["generator" in run.work.problem for run in runs] == [True, False, False]
+    assert runs[1].work.problem["unit_norm"]  # unless a study says otherwise
     # A run on a cell ends itself at its limit; it is killed only if it does not.
     assert [run.limits.seconds["solve"] for run in runs] == [120.0, 60.0, 60.0]
     cells = plan(study_of(cell=[{**CELL, "instances": 3}], method=[{"name": "VN", "seeds": 9}]))
