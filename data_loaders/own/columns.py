@@ -208,7 +208,7 @@ def _column_of(table: Table, column: str | int, option: str) -> str:
         return str(column)
     if isinstance(column, str):
         raise DataError(f"{why}: there is no such column{_nearest(column, names)}")
-    if not 1 <= abs(column) <= len(names):
+    if abs(column) > len(names):
         raise DataError(f"{why}, but there are {len(names)} columns")
     return names[column - 1 if column > 0 else column]
 

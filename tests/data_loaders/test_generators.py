@@ -15,10 +15,22 @@ TEXT = {"n_train": 3000, "n_test": 1000, "n_features": 2000, "density": 0.02}
 
 
 @pytest.mark.parametrize(
-    ("name", "params"),
-    [("checkers", {"n_train": 160, "n_test": 320}), ("quadric", QUADRIC), ("random-text", TEXT)],
+    ("name", "params", "digest"),
+    [
+        ("checkers", {"n_train": 160, "n_test": 320}, "fe8a3b13d4bd"),
+        ("quadric", QUADRIC, "a3877d6ae317"),
+        ("random-text", {**TEXT, "n_train": 300, "n_test": 100}, "c8bd7fbb407f"),
+        # A word in each document is the least that there can be.
+        (
+            "random-text",
+            {"n_train": 99, "n_test": 50, "n_features": 500, "density": 0.002},
+            "9ee994d6988b",
+        ),
+    ],
 )
-def test_the_seed_decides_and_the_test_part_does_not_depend_on_the_training_part(name, params):
+def test_the_seed_decides_and_the_test_part_does_not_depend_on_the_training_part(
+    name, params, digest
+):
     first, again, larger, other = (
         load(name, {**params, **changed})
         for changed in (
@@ -29,6 +41,8 @@ def test_the_seed_decides_and_the_test_part_does_not_depend_on_the_training_part
         )
     )
     assert first.fingerprint == again.fingerprint != other.fingerprint
+    # In every release: results name the seed alone.
+    assert first.fingerprint[:12] == digest
     assert first.params == {**find(name).parameters, **params, "seed": 3}
     assert (first.n_train, first.n_test) == (params["n_train"], params["n_test"])
     assert set(np.unique(first.y_train)) == {-1, 1}
