@@ -496,7 +496,7 @@ def _scaled_rows(
     """Some of the sparse rows of one file or of both, in a scale."""
     if any(np.isnan(X.data).any() for X in parts):
         raise DataError(f"{origin}: a feature is NaN; fill in what sparse rows miss")
-    width = 1 + max(int(X.indices.max(initial=0)) for X in parts)
+    width = max(X.shape[1] for X in parts)
     X: Any = vstack(
         [csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], width)) for X in parts],
         format="csr",

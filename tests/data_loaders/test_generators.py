@@ -89,6 +89,8 @@ def test_labels_of_the_quadric_are_flipped_whatever_the_point(monkeypatch):
 
     wrong = data.y_train != sides(data.X_train)
     assert (load("quadric", {**QUADRIC, "flipped": 0}).y_test == sides(data.X_test)).all()
+    ends = {"flipped": 0.5, "n_train": 10**8}
+    assert ends.items() <= find("quadric").resolve(ends).items()
     assert data.X_train.dtype == np.float32
     assert (data.X_train.min(), data.X_train.max()) == pytest.approx((-1, 1), abs=1e-3)
     # Five standard deviations of a share.
@@ -195,6 +197,11 @@ def test_kappa_multiplies_the_component_along_the_separator():
         ("quadric", {"n_features": 0}, "n_features must be between 2 and"),
         ("quadric", {"flipped": 0.6}, "flipped must be a finite number from 0 to 0.5, got 0.6"),
         ("random-text", {"density": 0.6}, "density must be a finite number from 0 to 0.5, got 0.6"),
+        (
+            "mnist",
+            {"positive": True},
+            "positive must be one of 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 'none'",
+        ),
         ("rcv1", {"topic": 11}, "topic must be a text, got 11"),
         ("rcv1", {"split": "half"}, "split must be one of 'published', 'swapped', got 'half'"),
         ("heart", {"n_train": 16}, "takes no parameters, got 'n_train'"),

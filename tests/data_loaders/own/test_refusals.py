@@ -244,6 +244,8 @@ def test_arrays_and_tables_in_memory(here):
     import_data("images", images, y[:, None], test="last 2")
     import_data("pixels", images.reshape(4, 6), y, test="last 2")
     assert load("images").fingerprint == load("pixels").fingerprint
+    import_data("wide", sparse.csr_matrix(np.eye(4, 6)), y, test="last 2")
+    assert load("wide").n_features == 6  # the last two are zero
     taken = pd.DataFrame({"target": [1.0, 2.0, 3.0, 4.0], "target_": [1.0, 0.0, 0.0, 1.0]})
     import_data("taken", taken, y, test="last 2")
     assert load("taken").n_features == 2

@@ -56,23 +56,20 @@ def test_an_svc_has_the_model(storage, kernel, labels):
 
 
 @pytest.mark.parametrize(
-    "solver", [BSGD(budget=10, dtype="float64"), LinearSDCA(), Perceptron(dtype="float64")]
+    "solver",
+    [
+        *(SMO(kernel, dtype="float64", **given) for kernel, (given, _) in KERNELS.items()),
+        # Without training points, or without C.
+        *(BSGD(budget=10, dtype="float64"), LinearSDCA(), Perceptron(dtype="float64")),
+    ],
 )
-def test_models_without_training_points_or_C_are_svcs_as_well(solver, tmp_path):
-    ours = solver.fit(POINTS, SIDES)
+def test_a_file_read_again_is_the_model(solver, tmp_path):
+    ours = solver.fit(POINTS, 3 - 5 * SIDES)
     scores = ours.decision_function(POINTS)
     np.testing.assert_allclose(to_svc(ours).decision_function(POINTS), scores, atol=1e-10)
     write_libsvm(ours, tmp_path / "model")
-    np.testing.assert_allclose(read_libsvm(tmp_path / "model").decision_function(POINTS), scores)
-
-
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_a_file_read_again_is_the_model(kernel, tmp_path):
-    ours = SMO(kernel, dtype="float64", **KERNELS[kernel][0]).fit(POINTS, 3 - 5 * SIDES)
-    write_libsvm(ours, tmp_path / "model")
     found = read_libsvm(tmp_path / "model", n_features=2)
     assert (found.classes_.tolist(), found.n_iter_) == ([-2, 3], 0)
-    scores = ours.decision_function(POINTS)
     np.testing.assert_allclose(found.decision_function(POINTS), scores, atol=1e-10)
     np.testing.assert_array_equal(found.predict(POINTS), ours.predict(POINTS))
     found.save(tmp_path / "solver.npz")
