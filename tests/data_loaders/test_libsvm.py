@@ -179,7 +179,9 @@ WRONG = {
     ],
 )
 def test_a_wrong_file_is_named_with_the_line(published, name, files, message):
-    assert message in refused(load, published(name, *files))
+    told = refused(load, published(name, *files))
+    assert message in told
+    assert ("indices start at 1" in told) == ("'0:1'" in told)
 
 
 def test_a_topic_that_no_document_has(published):
