@@ -71,9 +71,7 @@ def read_columns(file: LocalFile, n_columns: int, texts: Collection[int] = ()) -
                 pa.PythonFile(stream, mode="r"),
                 # Without threads its messages have the number of the row.
                 read_options=pacsv.ReadOptions(column_names=list(kinds), use_threads=False),
-                parse_options=pacsv.ParseOptions(
-                    quote_char=False, double_quote=False, ignore_empty_lines=False
-                ),
+                parse_options=pacsv.ParseOptions(quote_char=False, ignore_empty_lines=False),
                 convert_options=pacsv.ConvertOptions(column_types=kinds, null_values=[]),
             )
         except pa.ArrowInvalid as error:
