@@ -123,8 +123,9 @@ def read_kdd(files: Mapping[str, LocalFile], params: Parameters, *, train: str) 
             shape = (len(places), len(words))
             blocks.append(csr_matrix((np.ones(len(rows)), (rows, places[rows])), shape=shape))
         normal = pc.equal(columns[_LABEL], "normal.").to_numpy(zero_copy_only=False)
-        parts.append(Part(hstack(blocks, format="csr"), np.where(normal, 1, -1)))
-        check_classes(parts[-1].y, file.origin)
+        part = Part(hstack(blocks, format="csr"), np.where(normal, 1, -1))
+        check_classes(part.y, file.origin)
+        parts.append(part)
     return Content(*parts)
 
 

@@ -55,7 +55,7 @@ WHOLE = {
         # No memory for what a wrong header promises.
         ("train-images", b"\0\0\x08\3" + b"\xff" * 12 + b"\1", "1 bytes follow the header, which"),
         ("t10k-labels", packed(CLASSES), "3 labels for the 2 images of "),
-        ("train-labels", packed(CLASSES + np.uint8(3)), "label 1 is 10, not one of 0 to 9"),
+        ("train-labels", packed(CLASSES + np.uint8(1)), "label 3 is 10, not one of 0 to 9"),
     ],
 )
 def test_what_is_not_the_array_is_refused(published, name, data, complaint):
