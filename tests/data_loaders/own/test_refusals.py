@@ -71,7 +71,7 @@ TESTED = "s,a,y\ntrain,1,n\nTest,2,p\n,3,p\n"
         (GOOD, {"positive": "Yes!"}, "x.csv: positive = 'Yes!' is no class (did you mean 'yes'?)"),
         (GOOD, {"positive": 1}, "x.csv: positive = '1' is no class (classes: no, yes)"),
         (GOOD, {"scale": "std"}, "x.csv: scale must be one of 'standard', 'minmax', 'unit', 'norm"),
-        (GOOD, {"split_seed": -1}, "x.csv: split_seed must be between 0 and 92"),
+        (GOOD, {"split_seed": -1}, "x.csv: split_seed must be between 0 and 9223372036854775807"),
         (GOOD, {"header": "yes"}, "x.csv: header must be true or false, got 'yes'"),
         (GOOD, {"test_fraction": 1}, "x.csv: test_fraction must be a number between 0 and 1, got "),
         (GOOD, {"test_fraction": 0}, "x.csv: test_fraction must be a number between 0 and 1, got "),
@@ -284,6 +284,9 @@ def test_reading_or_writing_beyond_memory_ends_in_one_line(refusal, monkeypatch,
 def test_what_is_no_name_is_refused_in_one_line():
     for given in (np.eye(3), None):
         assert refused(load, given).startswith("a dataset is a name, a path or a Source, got ")
+    for name in ("Two Words", "x" * 81, 7):
+        message = refused(import_data, name, np.eye(4), [0, 1, 0, 1])
+        assert message.startswith(f"dataset name {name!r}: use up to 80 lower-case letters")
     assert not is_own("9" * 5000)
     assert not is_own("a\0b")
 
