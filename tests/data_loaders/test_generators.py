@@ -160,6 +160,7 @@ def test_feasibility_problems_come_with_their_answer(m, n, kappa):
     assert np.linalg.norm(inseparable.A @ inseparable.x) <= 1e-14 * max(m, n)
     assert separable.x is inseparable.y is None
     np.testing.assert_array_equal(ldfp(m, n, kappa, seed=3).A, separable.A)
+    np.testing.assert_array_equal(lap(m, n).A, lap(m, n, 0, 1.0).A)
     assert not np.array_equal(lap(m, n, seed=4, kappa=kappa).A, inseparable.A)
 
 
