@@ -71,9 +71,7 @@ def read_columns(file: LocalFile, n_columns: int, texts: Collection[int] = ()) -
                 pa.PythonFile(stream, mode="r"),
                 # Without threads its messages have the number of the row.
                 read_options=pacsv.ReadOptions(column_names=list(kinds), use_threads=False),
-                parse_options=pacsv.ParseOptions(
-                    quote_char=False, double_quote=False, ignore_empty_lines=False
-                ),
+                parse_options=pacsv.ParseOptions(quote_char=False, ignore_empty_lines=False),
                 convert_options=pacsv.ConvertOptions(column_types=kinds, null_values=[]),
             )
         except pa.ArrowInvalid as error:
@@ -125,8 +123,9 @@ def read_kdd(files: Mapping[str, LocalFile], params: Parameters, *, train: str) 
             shape = (len(places), len(words))
             blocks.append(csr_matrix((np.ones(len(rows)), (rows, places[rows])), shape=shape))
         normal = pc.equal(columns[_LABEL], "normal.").to_numpy(zero_copy_only=False)
-        parts.append(Part(hstack(blocks, format="csr"), np.where(normal, 1, -1)))
-        check_classes(parts[-1].y, file.origin)
+        part = Part(hstack(blocks, format="csr"), np.where(normal, 1, -1))
+        check_classes(part.y, file.origin)
+        parts.append(part)
     return Content(*parts)
 
 

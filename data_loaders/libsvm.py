@@ -91,7 +91,7 @@ def read_rows(
             "are supported"
         )
     parts = [_read(file, limit, classes, labelled) for file in files]
-    n_features = width or max(1, *(int(X.indices.max(initial=0)) + 1 for X, _ in parts))
+    n_features = width or 1 + max(int(X.indices.max(initial=0)) for X, _ in parts)
     rows = [
         csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], n_features)) for X, _ in parts
     ]

@@ -137,11 +137,12 @@ class Scale:
 def unit_rows(X: Matrix) -> Any:
     """Rows of Euclidean norm 1 as float32, dense or sparse as they are; zeros stay zeros."""
     if issparse(X):
-        sparse = csr_matrix(X, dtype=np.float64, copy=True)
+        sparse = csr_matrix(X, dtype=np.float64)
         shifts = _shifts(abs(sparse).max(axis=1).toarray().ravel())
         sparse.data = np.ldexp(sparse.data, np.repeat(shifts, np.diff(sparse.indptr)))
         norms = np.sqrt(np.asarray(sparse.multiply(sparse).sum(axis=1)).ravel())
-        sparse.data /= np.repeat(np.where(norms == 0, 1.0, norms), np.diff(sparse.indptr))
+        # A row of norm 0 has nothing to divide: no zero is stored.
+        sparse.data /= np.repeat(norms, np.diff(sparse.indptr))
         return sparse.astype(np.float32)
     out = np.empty(X.shape, dtype=np.float32)
     for rows in row_chunks(X):

@@ -80,7 +80,7 @@ def label(
     if chosen := _positive(words, n_train, positive, origin):
         values = {word: 1 if word == chosen else -1 for word in words}
     else:
-        whole = all(_WHOLE.fullmatch(word) and abs(float(word)) <= 2**53 for word in words)
+        whole = all(_WHOLE.fullmatch(word) and abs(float(word)) < 2**53 for word in words)
         values = {word: int(word) if whole else code for code, word in enumerate(words)}
     for word in target.words:
         if n_test[word] and word not in values and positive in ("", "none"):

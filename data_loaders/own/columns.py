@@ -208,7 +208,7 @@ def _column_of(table: Table, column: str | int, option: str) -> str:
         return str(column)
     if isinstance(column, str):
         raise DataError(f"{why}: there is no such column{_nearest(column, names)}")
-    if not 1 <= abs(column) <= len(names):
+    if abs(column) > len(names):
         raise DataError(f"{why}, but there are {len(names)} columns")
     return names[column - 1 if column > 0 else column]
 
@@ -496,7 +496,7 @@ def _scaled_rows(
     """Some of the sparse rows of one file or of both, in a scale."""
     if any(np.isnan(X.data).any() for X in parts):
         raise DataError(f"{origin}: a feature is NaN; fill in what sparse rows miss")
-    width = 1 + max(int(X.indices.max(initial=0)) for X in parts)
+    width = max(X.shape[1] for X in parts)
     X: Any = vstack(
         [csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], width)) for X in parts],
         format="csr",

@@ -16,7 +16,7 @@ from ..errors import DataError, suggest
 from ..files import LocalFile
 from ..user_code import NotPython, bound_names, parsed
 from .options import VERSION, Options
-from .words import listed
+from .words import listed, printable
 
 _PACKED = (".gz", ".bz2", ".xz")
 #: The format of a file by the end of its name.
@@ -155,7 +155,7 @@ def _file(name: str, folder: str | Path | None) -> LocalFile:
         # By stems: all names with the same ending are alike.
         names = {Path(each).stem: each for each in beside}
         near = difflib.get_close_matches(path.stem, names, n=1)
-        hint = f" (did you mean '{names[near[0]]}'?)" if near else ""
+        hint = f" (did you mean '{printable(names[near[0]])}'?)" if near else ""
         raise DataError(f"{name}: no such file{hint}")
     return LocalFile(path, name)
 

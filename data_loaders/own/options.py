@@ -75,7 +75,7 @@ class Options:
     def last_rows(self) -> int | None:
         """How many of the last rows are the test part; None if that is decided otherwise."""
         word, _, number = self.test.partition(" ")
-        if word == "last" and number.isascii() and number.isdigit() and 0 < len(number) < 16:
+        if word == "last" and number.isascii() and number.isdigit() and len(number) < 16:
             return int(number) or None
         return None
 

@@ -89,7 +89,7 @@ def draw_rows(
     shares = np.floor(exact).astype(np.int64)
     by_remainder = np.argsort(shares - exact, kind="stable")
     shares[by_remainder[: count - shares.sum()]] += 1
-    for code, share in enumerate(np.minimum(shares, np.maximum(sizes - 1, 0))):
+    for code, share in enumerate(np.minimum(shares, sizes - 1)):
         rows = np.flatnonzero(codes == code)
         drawn[rows[np.argsort(ranks[rows], kind="stable")[:share]]] = True
     return drawn

@@ -111,12 +111,11 @@ class OneVsRestModel(Model):
         assert _are_expansions(fitted)
         first = fitted[0]
         points: Matrix = np.empty((0, 0))
-        if first.kernel.evaluates and len(support):
-            kept = [part.points for part in fitted if len(part.support)]
+        if first.kernel.evaluates:
             stack = sparse.vstack if sparse.issparse(first.points) else np.concatenate
             index = np.concatenate([part.support for part in fitted])
             order = np.unique(index, return_index=True)[1]
-            points = stack(kept)
+            points = stack([part.points for part in fitted])
             points = (points.tocsr() if sparse.issparse(points) else points)[order]
         return KernelExpansion(
             first.kernel, points, np.ones(len(support)), 0.0, support, first.n_train, first.dtype

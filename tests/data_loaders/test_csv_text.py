@@ -55,6 +55,8 @@ def test_susy(published):
     table = np.column_stack((np.arange(30) % 2, rng.normal(size=(30, 18)).astype(np.float32)))
     source = published("susy", gzip.compress(csv(table, "%.18e")))
     assert "SUSY.csv.gz: 30 rows, but the last 500000 alone are the test" in refused(load, source)
+    short = replace(source, read=partial(source.read, last=30))
+    assert "SUSY.csv.gz: 30 rows, but the last 30 alone are the test part" in refused(load, short)
     data = load(replace(source, read=partial(source.read, last=10)))
     np.testing.assert_array_equal(data.X_train, table[:20, 1:])
     np.testing.assert_array_equal(data.X_test, table[20:, 1:])

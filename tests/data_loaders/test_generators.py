@@ -15,10 +15,22 @@ TEXT = {"n_train": 3000, "n_test": 1000, "n_features": 2000, "density": 0.02}
 
 
 @pytest.mark.parametrize(
-    ("name", "params"),
-    [("checkers", {"n_train": 160, "n_test": 320}), ("quadric", QUADRIC), ("random-text", TEXT)],
+    ("name", "params", "digest"),
+    [
+        ("checkers", {"n_train": 160, "n_test": 320}, "fe8a3b13d4bd"),
+        ("quadric", QUADRIC, "a3877d6ae317"),
+        ("random-text", {**TEXT, "n_train": 300, "n_test": 100}, "c8bd7fbb407f"),
+        # A word in each document is the least that there can be.
+        (
+            "random-text",
+            {"n_train": 99, "n_test": 50, "n_features": 500, "density": 0.002},
+            "9ee994d6988b",
+        ),
+    ],
 )
-def test_the_seed_decides_and_the_test_part_does_not_depend_on_the_training_part(name, params):
+def test_the_seed_decides_and_the_test_part_does_not_depend_on_the_training_part(
+    name, params, digest
+):
     first, again, larger, other = (
         load(name, {**params, **changed})
         for changed in (
@@ -29,6 +41,8 @@ def test_the_seed_decides_and_the_test_part_does_not_depend_on_the_training_part
         )
     )
     assert first.fingerprint == again.fingerprint != other.fingerprint
+    # In every release: results name the seed alone.
+    assert first.fingerprint[:12] == digest
     assert first.params == {**find(name).parameters, **params, "seed": 3}
     assert (first.n_train, first.n_test) == (params["n_train"], params["n_test"])
     assert set(np.unique(first.y_train)) == {-1, 1}
@@ -75,6 +89,8 @@ def test_labels_of_the_quadric_are_flipped_whatever_the_point(monkeypatch):
 
     wrong = data.y_train != sides(data.X_train)
     assert (load("quadric", {**QUADRIC, "flipped": 0}).y_test == sides(data.X_test)).all()
+    ends = {"flipped": 0.5, "n_train": 10**8}
+    assert ends.items() <= find("quadric").resolve(ends).items()
     assert data.X_train.dtype == np.float32
     assert (data.X_train.min(), data.X_train.max()) == pytest.approx((-1, 1), abs=1e-3)
     # Five standard deviations of a share.
@@ -145,6 +161,7 @@ def test_feasibility_problems_come_with_their_answer(m, n, kappa):
     assert np.linalg.norm(inseparable.A @ inseparable.x) <= 1e-14 * max(m, n)
     assert separable.x is inseparable.y is None
     np.testing.assert_array_equal(ldfp(m, n, kappa, seed=3).A, separable.A)
+    np.testing.assert_array_equal(lap(m, n).A, lap(m, n, 0, 1.0).A)
     assert not np.array_equal(lap(m, n, seed=4, kappa=kappa).A, inseparable.A)
 
 
@@ -182,6 +199,11 @@ def test_kappa_multiplies_the_component_along_the_separator():
         ("quadric", {"n_features": 0}, "n_features must be between 2 and"),
         ("quadric", {"flipped": 0.6}, "flipped must be a finite number from 0 to 0.5, got 0.6"),
         ("random-text", {"density": 0.6}, "density must be a finite number from 0 to 0.5, got 0.6"),
+        (
+            "mnist",
+            {"positive": True},
+            "positive must be one of 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 'none'",
+        ),
         ("rcv1", {"topic": 11}, "topic must be a text, got 11"),
         ("rcv1", {"split": "half"}, "split must be one of 'published', 'swapped', got 'half'"),
         ("heart", {"n_train": 16}, "takes no parameters, got 'n_train'"),

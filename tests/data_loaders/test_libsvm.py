@@ -72,6 +72,9 @@ def test_limits(tmp_path):
     part = libsvm.read_rows([file])
     assert part.X.indices[0] == 2**31 - 2
     assert part.y.tolist() == [1 - 2**53, 2**53 - 1]
+    (tmp_path / "no pairs").write_bytes(b"1\n-1\n")
+    bare = LocalFile(tmp_path / "no pairs", "it")
+    assert libsvm.read_rows([bare]).X.shape == (2, 1)
     message = refused(libsvm.read_rows, [file], 2**31)
     assert message.startswith("it: a width of 2147483648 features was asked for; at")
 
@@ -176,7 +179,9 @@ WRONG = {
     ],
 )
 def test_a_wrong_file_is_named_with_the_line(published, name, files, message):
-    assert message in refused(load, published(name, *files))
+    told = refused(load, published(name, *files))
+    assert message in told
+    assert ("indices start at 1" in told) == ("'0:1'" in told)
 
 
 def test_a_topic_that_no_document_has(published):

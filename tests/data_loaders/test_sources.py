@@ -84,6 +84,14 @@ def test_moments_are_rounded_once():
     np.testing.assert_allclose(deviation, X.std(axis=0), rtol=1e-12)
 
 
+@pytest.mark.parametrize("store", [np.asarray, csr_matrix], ids=["dense", "sparse"])
+def test_the_width_to_start_from_is_that_of_scikit_learn(store):
+    X = np.random.default_rng(0).integers(0, 4, (30, 5)) * 3.0
+    X = np.tile(X, (10_000, 1))  # more numbers than are summed at a time
+    assert transforms.scale_gamma(store(X)) == float(f"{1 / (5 * X.var()):.3g}")
+    assert transforms.scale_gamma(store(np.full((3, 4), 2.0))) == 0.25
+
+
 @pytest.mark.parametrize("unit", [1e-200, 1e200])
 @pytest.mark.parametrize("store", [np.asarray, csr_matrix], ids=["dense", "sparse"])
 def test_rows_of_norm_one_are_of_any_size(store, unit):

@@ -153,7 +153,10 @@ def test_a_folder_with_a_training_and_a_test_file(frame, here):
     frame[40:].to_parquet("people/test.parquet")
     (here / "people" / "README").write_text("nothing")
     frame.to_csv("whole.csv", index=False)
-    assert load("people").fingerprint == load("whole.csv", {"test": "last 20"}).fingerprint
+    data = load("people")
+    assert data.fingerprint == load("whole.csv", {"test": "last 20"}).fingerprint
+    how = "split: a training and a test part as given (40 training and 20 test rows)"
+    assert data.decided[1] == how
     shutil.copy("people/train.csv", "people/train.tsv")
     assert refused(load, "people").startswith("people: 2 files train.* in this folder")
 

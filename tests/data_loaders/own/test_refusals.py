@@ -42,7 +42,7 @@ TESTED = "s,a,y\ntrain,1,n\nTest,2,p\n,3,p\n"
         (GOOD.replace("42,b,yes", "42,b,"), {}, "x.csv, line 3: column 'y' has no value; set miss"),
         ("age,note,y\n" + '31,"two\nlines",no\n' * 3 + ",b,yes\n", {}, "x.csv, line 8: column 'ag"),
         (GOOD.replace("42", "inf"), {}, "x.csv, line 3: column 'age' is 'inf', not a finite numbe"),
-        ("a,y\n" + "1,b\n2,c\n" * 9 + "1 7,b\n", {}, "x.csv, line 20: column 'a' is '1 7', not a "),
+        ("a,y\n" + "1,b\n2,c\n3,b\n" * 3 + "1 7,b\n", {}, "x.csv, line 11: column 'a' is '1 7', n"),
         (GOOD.replace("job", "age"), {}, "x.csv: columns 1 and 2 have the same name 'age'; rename"),
         (GOOD.replace("yes", "no"), {}, "x.csv: one class only ('no') in the training part; two a"),
         ("y\na\nb\n", {}, "x.csv: there is no column beside the target 'y'"),
@@ -64,15 +64,17 @@ TESTED = "s,a,y\ntrain,1,n\nTest,2,p\n,3,p\n"
         (GOOD, {"target": "yy"}, "x.csv: target = 'yy': there is no such column (did you mean 'y'"),
         (GOOD, {"target": 4}, "x.csv: target = 4, but there are 3 columns"),
         (GOOD, {"target": 0}, "x.csv: target must be the name of a column or its number from 1"),
+        (GOOD, {"target": True}, "x.csv: target must be the name of a column or its number from 1"),
         (GOOD, {"numeric": ["job"]}, "x.csv: column 'job' is listed in numeric, but none of its t"),
         (GOOD, {"drop": ["y"], "target": "y"}, "x.csv: the target 'y' is dropped as well"),
         (GOOD, {"drop": ["age", "job", "y"]}, "x.csv: all columns are dropped"),
         (GOOD, {"positive": "Yes!"}, "x.csv: positive = 'Yes!' is no class (did you mean 'yes'?)"),
         (GOOD, {"positive": 1}, "x.csv: positive = '1' is no class (classes: no, yes)"),
         (GOOD, {"scale": "std"}, "x.csv: scale must be one of 'standard', 'minmax', 'unit', 'norm"),
-        (GOOD, {"split_seed": -1}, "x.csv: split_seed must be between 0 and 92"),
+        (GOOD, {"split_seed": -1}, "x.csv: split_seed must be between 0 and 9223372036854775807"),
         (GOOD, {"header": "yes"}, "x.csv: header must be true or false, got 'yes'"),
         (GOOD, {"test_fraction": 1}, "x.csv: test_fraction must be a number between 0 and 1, got "),
+        (GOOD, {"test_fraction": 0}, "x.csv: test_fraction must be a number between 0 and 1, got "),
         (GOOD, {"split": "job"}, "x.csv, line 2: column 'job' is 'a'; a column of the split says"),
         (GOOD, {"split": "job", "test": "last 2"}, "x.csv: split and test exclude each other"),
         (GOOD, {"test": "last four"}, "x.csv: test must be a file or 'last N', got 'last four'"),
@@ -105,6 +107,11 @@ TESTED = "s,a,y\ntrain,1,n\nTest,2,p\n,3,p\n"
         ("", {}, "x.xlsx: the format of '.xlsx' is not known; set format, or rename it"),
         ("", {}, "x.py: name what makes the data in it too, as in x.py:load"),
         ("1 1:2\n-1 1:3\n", {"numeric": "label"}, "x.txt: sparse rows hold numbers alone; remove "),
+        (
+            "1 5001:1\n0 1:1\n" * 9,
+            {"scale": "unit"},
+            "x.txt: scale = 'unit' would make 5001 sparse f",
+        ),
         # It would be read as the number before it.
         ("9007199254740993 1:1\n", {}, "x.txt, line 1: label '9007199254740993' is not an integer"),
         ("-9007199254740994 1:1\n", {}, "x.txt, line 1: label '-9007199254740994' is not an integ"),
@@ -226,15 +233,31 @@ def test_arrays_and_tables_in_memory(here):
     message = refused(import_data, "mine", large, scale="none", test="last 2")
     assert message == "mine, row 2: a feature is too large for float32; scale or drop it"
     assert "give both X_test and y_test, or none" in refused(import_data, "mine", X, y, X_test=X)
+    twice = {"X_test": X, "y_test": y, "test": "last 2"}
+    assert "mine: has a test part already;" in refused(import_data, "mine", X, y, **twice)
+    assert "mine: a path comes without y, " in refused(import_data, "mine", "x.csv", y)
     assert imported() == []
     import_data("mine", when, drop="when", test="last 2")
     assert load("mine").n_features == 1
+    assert refused(import_data, "mine", X, y).startswith("mine: was imported before; remove it")
+    # Images are rows of their pixels, a column of classes is that of an array.
+    images = np.random.default_rng(0).random((4, 2, 3))
+    import_data("images", images, y[:, None], test="last 2")
+    import_data("pixels", images.reshape(4, 6), y, test="last 2")
+    assert load("images").fingerprint == load("pixels").fingerprint
+    import_data("wide", sparse.csr_matrix(np.eye(4, 6)), y, test="last 2")
+    assert load("wide").n_features == 6  # the last two are zero
+    taken = pd.DataFrame({"target": [1.0, 2.0, 3.0, 4.0], "target_": [1.0, 0.0, 0.0, 1.0]})
+    import_data("taken", taken, y, test="last 2")
+    assert load("taken").n_features == 2
 
 
 def test_paths_and_numbers_of_any_length(here):
     for name in ("x" * 300 + ".csv", "x" * 300 + "/a.csv"):
         assert "cannot be read (File name too long" in refused(load, name)
     Path("a\tb.csv").write_text(GOOD * 9)
+    assert refused(load, "a_b.csv") == "a_b.csv: no such file (did you mean 'a\\tb.csv'?)"
+    assert refused(load, "b/a_b.csv") == "b/a_b.csv: no such file"
     path, dropped = Path("a\tb.csv"), {"drop": "age"}
     assert load(path, dropped).fingerprint == load("a\tb.csv", dropped).fingerprint
 
@@ -243,8 +266,9 @@ def test_a_name_that_is_a_number_comes_before_the_place_of_a_column(here):
     frame = pd.DataFrame({0: np.arange(40) % 7, 1: [0, 1] * 20, 2: np.arange(40) % 3})
     import_data("mine", frame, target=1)
     assert set(load("mine").y_train) == {-1, 1}
-    import_data("other", frame, target=-1)
-    assert set(load("other").y_train) == {0, 1, 2}
+    for name, target in (("last", -1), ("third", 3)):
+        import_data(name, frame, target=target)
+        assert set(load(name).y_train) == {0, 1, 2}
 
 
 @pytest.mark.parametrize("where", [(formats.pacsv, "read_csv"), (pq, "ParquetWriter")])
@@ -261,15 +285,22 @@ def test_reading_or_writing_beyond_memory_ends_in_one_line(refusal, monkeypatch,
 def test_what_is_no_name_is_refused_in_one_line():
     for given in (np.eye(3), None):
         assert refused(load, given).startswith("a dataset is a name, a path or a Source, got ")
+    for name in ("Two Words", "x" * 81, 7):
+        message = refused(import_data, name, np.eye(4), [0, 1, 0, 1])
+        assert message.startswith(f"dataset name {name!r}: use up to 80 lower-case letters")
     assert not is_own("9" * 5000)
     assert not is_own("a\0b")
 
 
 def test_a_file_that_memory_does_not_hold_is_refused(refusal, monkeypatch):
-    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(total=160))
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(total=172))
     message = refusal(GOOD)
-    assert message.startswith("x.csv: 44 bytes; data are read into memory, at most 40")
-    monkeypatch.setenv("MARGINBENCH_MAX_FILE_BYTES", "100")
-    assert load("x.csv", {"test": "last 2"}).n_train == 2
-    message = refusal(gzip.compress(GOOD.encode() * 100), "x.csv.gz")
-    assert message.startswith("x.csv.gz: expands to more than 100 bytes; if you trust")
+    assert message.startswith("x.csv: 44 bytes; data are read into memory, at most 43")
+    table = GOOD + GOOD.partition("\n")[2] * 9
+    monkeypatch.setenv("MARGINBENCH_MAX_FILE_BYTES", str(len(table)))
+    Path("x.csv").write_text(table)
+    Path("just.csv.gz").write_bytes(gzip.compress(table.encode()))
+    for name in ("x.csv", "just.csv.gz"):
+        assert load(name, {"test": "last 2"}).n_train == 38
+    message = refusal(gzip.compress(table.encode() + b"\n"), "x.csv.gz")
+    assert message.startswith(f"x.csv.gz: expands to more than {len(table)} bytes; if you trust")

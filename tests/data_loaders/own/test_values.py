@@ -127,6 +127,7 @@ def test_a_column_says_which_rows_are_the_test_part(frame, loaded):
     data = loaded(table, split="part", target="y", scale="none")
     np.testing.assert_array_equal(data.X_test[:, 0], frame["age"][1::3])
     assert data.n_features == 2 + 3 + 2
+    assert data.decided[1] == "split: by the column 'part' (40 training and 20 test rows)"
 
 
 @pytest.mark.parametrize(
@@ -146,6 +147,10 @@ def test_a_column_says_which_rows_are_the_test_part(frame, loaded):
         (["1.1", "1.10"], {}, [1, -1]),
         ([str(2**53), str(2**53 + 1)], {}, [1, -1]),
         (["1", "2", "02"], {}, [0, 2, 1]),
+        (["0", "-0", "1"], {}, [-1, -1, 1]),
+        (["a", "10", "2"], {}, [2, 1, 0]),
+        (["3", "5", str(2**53 - 1)], {}, [3, 5, 2**53 - 1]),
+        (["3", "5", str(2**53)], {}, [0, 1, 2]),
     ],
 )
 def test_which_class_is_positive(loaded, classes, options, labels):
@@ -154,6 +159,30 @@ def test_which_class_is_positive(loaded, classes, options, labels):
     data = loaded("x,y\n" + "".join(rows), scale="none", **options)
     assert data.y_train.tolist() == [labels[places[int(k)]] for k in data.X_train[:, 0]]
     assert data.y_train.dtype == (np.int8 if -1 in labels else np.int64)
+
+
+def test_the_last_number_that_fits_a_limit(loaded):
+    def table(n, form):
+        return "x,w,y\n" + "".join(form.format(k % n, k % 2) + "\n" for k in range(2 * n + 3))
+
+    for n in (20, 21):
+        # One column of 20 makes 5 % of the features.
+        data = loaded(table(n, "w{0},w{0},{1}"), drop="x", test="last 4")
+        assert issparse(data.X_train) == (n == 21)
+    assert loaded(table(1000, "2,w{0},{1}"), test="last 4").n_features == 1001
+    assert loaded(table(1000, "2,3,{0}"), test="last 1003").y_train.max() == 999
+    assert len(np.unique(loaded(table(20, "2,3,{0}.5"), test="last 23").y_train)) == 20
+    too_many = "x.csv: column 'w' holds texts, 1001 distinct ones in the training part (too many)"
+    assert too_many in refused(loaded, table(1001, "2,w{0},{1}"), test="last 4")
+    for n, form in ((1001, "2,3,{0}"), (21, "2,3,{0}.5")):
+        message = refused(loaded, table(n, form))
+        assert message.startswith(f"x.csv: the target 'y' has {n} distinct values")
+
+
+def test_every_spelling_of_a_number(loaded):
+    table = "x,y\n+1.5,a\n2.,b\n,a\n-.5e1,b\n0,a\n1,b\n"
+    data = loaded(table, scale="none", missing="mean", test="last 2")
+    np.testing.assert_array_equal(data.X_train[:, 0], [1.5, 2.0, -0.5, -5.0])
 
 
 def test_an_infinite_number_among_words_is_a_word(loaded):
@@ -183,6 +212,10 @@ def test_the_index_of_a_data_frame_is_no_feature(frame, here, name):
         ("0,1,target\n" + "5.1,3.5,setosa\n5.0,3.5,virginica\n" * 20, 40),
         (",0,1,species\n" + "7,5.1,3.5,setosa\n7,5.0,3.5,virginica\n" * 20, 40),
         ("0,1\n" + "5.1,setosa\n5.0,virginica\n" * 20, 40),
+        ("1999,age,y\n" + "5,31,n\n6,42,p\n" * 20, 40),
+        ("0,1,kind\n" + "0,1,a\n5,3,b\n" * 20, 40),
+        ("0,1\n" + "5,1\n6,0\n" * 20, None),
+        ("0,c\n" + "5,a\n6,b\n" * 20, None),
         ("0,1,1\n1.5,0.5,0\n" * 20, None),
         ("M,0,1\n" + "F,4,0\nM,3,1\n" * 20, None),
         ("1.2,0.3,y\n1.5,0.5,n\n" * 20, None),
@@ -216,7 +249,7 @@ def test_a_sign_between_thousands_stands_nowhere_else(text, decimal, value):
 
 def test_hints_name_what_is_probably_not_meant(loaded):
     rows = [
-        f"{k};{k % 50};{k % 5} %;1.00{k % 7},{k % 10};{k if k % 5 else '-'};{k}th;\n"
+        f"{k};{k % 50};{k % 5} %;1.00{k % 7},{k % 10};{k % 5 if k % 2 else 'abcde'[k % 5]};{k}th;\n"
         for k in range(1, 121)
     ]
     table = ";n;share;price;size;rank;\n" + "".join(rows)
@@ -228,8 +261,9 @@ def test_hints_name_what_is_probably_not_meant(loaded):
         "hint: column 'column 1' only numbers the rows; add it to drop",
         f"hint: column 'share' {like_numbers} '0 %': list it in numeric, and set decimal",
         f"hint: column 'price' {like_numbers} '1.000,0': list it in numeric, and set decimal",
-        "hint: column 'size' holds numbers beside '-': if that means no value, add it to "
-        "missing_words",
+        # As many words as numbers, and no more than five.
+        "hint: column 'size' holds numbers beside 'a', 'b', 'c', 'd', 'e': if that means no value, "
+        "add it to missing_words",
         "hint: column 'rank' holds 70 distinct texts, such as '10th'; are they numbers, dates or "
         "identifiers?",
     )
@@ -238,7 +272,7 @@ def test_hints_name_what_is_probably_not_meant(loaded):
     data = loaded(table, target="n", scale="none", drop=["rank", 1], **options)
     found = [tuple(row) for row in np.vstack([data.X_train, data.X_test]).tolist()]
     price = [np.float32(1000 + k % 7 + (k % 10) / 10).item() for k in range(121)]
-    assert sorted(found) == sorted((k % 5, price[k], k) for k in range(1, 121) if k % 5)
+    assert sorted(found) == sorted((k % 5, price[k], k % 5) for k in range(1, 121) if k % 2)
 
 
 def test_a_number_names_the_column_of_the_training_table(frame, here):
@@ -267,3 +301,7 @@ def test_training_rows_can_be_fewer(loaded):
     assert drawn[1].decided[1].endswith(said)
     message = refused(load, "x.csv", {"n_train": 211})
     assert "n_train = 211, but there are 210 training rows" in message
+    assert "x.csv: one class only" in refused(load, "x.csv", {"n_train": 1})
+    # The only row of a class stays, though it has the largest remainder.
+    data = loaded("x,y\n" + "1,b\n2,c\n" * 5 + "3,a\n", test_fraction=0.6)
+    assert (data.n_test, data.y_train.min()) == (6, 0)

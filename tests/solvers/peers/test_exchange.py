@@ -13,6 +13,8 @@ from marginbench import (
     BSGD,
     SMO,
     LinearSDCA,
+    Perceptron,
+    RandomFourierFeatures,
     load_solver,
     read_libsvm,
     to_svc,
@@ -45,28 +47,29 @@ def test_an_svc_has_the_model(storage, kernel, labels):
     np.testing.assert_allclose(svc.decision_function(X), theirs.decision_function(X), atol=0.02)
     # It holds what theirs does.
     assert vars(svc).keys() == vars(theirs).keys()
-    np.testing.assert_array_equal(svc.n_support_.sum(), len(svc.support_))
+    sides = SIDES[svc.support_]
+    assert sides.tolist() == [0] * svc.n_support_[0] + [1] * svc.n_support_[1]
+    assert svc.fit_status_ == theirs.fit_status_
     np.testing.assert_allclose(
         POINTS[svc.support_], sparse.csr_matrix(svc.support_vectors_).toarray()
     )
 
 
-@pytest.mark.parametrize("solver", [BSGD(budget=10, dtype="float64"), LinearSDCA()])
-def test_models_without_training_points_are_svcs_as_well(solver, tmp_path):
-    ours = solver.fit(POINTS, SIDES)
+@pytest.mark.parametrize(
+    "solver",
+    [
+        *(SMO(kernel, dtype="float64", **given) for kernel, (given, _) in KERNELS.items()),
+        # Without training points, or without C.
+        *(BSGD(budget=10, dtype="float64"), LinearSDCA(), Perceptron(dtype="float64")),
+    ],
+)
+def test_a_file_read_again_is_the_model(solver, tmp_path):
+    ours = solver.fit(POINTS, 3 - 5 * SIDES)
     scores = ours.decision_function(POINTS)
     np.testing.assert_allclose(to_svc(ours).decision_function(POINTS), scores, atol=1e-10)
     write_libsvm(ours, tmp_path / "model")
-    np.testing.assert_allclose(read_libsvm(tmp_path / "model").decision_function(POINTS), scores)
-
-
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_a_file_read_again_is_the_model(kernel, tmp_path):
-    ours = SMO(kernel, dtype="float64", **KERNELS[kernel][0]).fit(POINTS, 3 - 5 * SIDES)
-    write_libsvm(ours, tmp_path / "model")
     found = read_libsvm(tmp_path / "model", n_features=2)
-    assert found.classes_.tolist() == [-2, 3]
-    scores = ours.decision_function(POINTS)
+    assert (found.classes_.tolist(), found.n_iter_) == ([-2, 3], 0)
     np.testing.assert_allclose(found.decision_function(POINTS), scores, atol=1e-10)
     np.testing.assert_array_equal(found.predict(POINTS), ours.predict(POINTS))
     found.save(tmp_path / "solver.npz")
@@ -106,6 +109,8 @@ def test_what_is_no_svc_says_why(tmp_path):
     with pytest.raises(ValueError, match=r"one-vs-rest; it has one for each of its estimators_"):
         to_svc(several)
     assert to_svc(several.estimators_[0]).classes_.tolist() == [0, 1]
+    with pytest.raises(ValueError, match=r"is no SVC of two classes: a Fourier expansion$"):
+        to_svc(RandomFourierFeatures().fit(POINTS, SIDES))
     with pytest.raises(ValueError, match="SVC has no laplacian kernel"):
         to_svc(SMO("laplacian").fit(POINTS, SIDES))
     for labels in (["no", "yes"], [-3, 2**31]):
@@ -124,6 +129,7 @@ MODEL = HEADER + b"SV\n1 1:2 \n"
     [
         (b"", "is no model file of LIBSVM"),
         (b"\xff\xfe\nSV\n", "is no model file of LIBSVM"),
+        (MODEL.replace(b"rho", b"\nrho"), "is no model file of LIBSVM"),
         (MODEL.replace(b"c_svc", b"epsilon_svr"), "holds no classifier of two classes"),
         (MODEL.replace(b"rbf", b"sigmoid"), "has none of the kernels rbf, polynomial, linear"),
         (MODEL.replace(b"total_sv 1", b"total_sv 2"), "is damaged: 1 of its 2 vectors are there"),

@@ -106,19 +106,31 @@ def test_model_is_svcs_and_the_global_random_state_is_left_alone(
     np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=atol)
 
 
-@pytest.mark.parametrize("peer", [LIBSVM, LIBLINEAR, SklearnSGD, OneDAL])
-def test_a_peer_counts_nothing(stand_in, linear_task, recording_monitor, peer):
+@pytest.mark.parametrize(
+    ("peer", "limit"),
+    [(LIBSVM, "max_iter"), (LIBLINEAR, "max_epochs"), (SklearnSGD, "max_epochs")]
+    + [(OneDAL, "max_iter")],
+)
+def test_a_peer_counts_nothing_and_its_limit_ends_it(
+    stand_in, linear_task, recording_monitor, peer, limit
+):
     monitor = recording_monitor()
+    limited = peer(**{limit: 2}).fit(linear_task.X, linear_task.y)
+    assert limited.n_iter_ == 2 * (linear_task.n if peer is SklearnSGD else 1)
     solver = peer().fit(linear_task.X, linear_task.y, monitor=monitor)
+    # SGD's rule for an end is only there if it is asked for.
+    ends = ["budget", "budget" if peer is SklearnSGD else "converged"]
+    assert [limited.status_, solver.status_] == ends
+    assert peer.deterministic == (peer in (LIBSVM, OneDAL))
     assert solver.counters_ is None
     assert monitor.counters is None
     assert monitor.calls == ["start", "finish"]
     assert monitor.final == (solver.n_iter_, solver.model_)
-    assert not peer.instrumented
+    assert not any(kind.instrumented for kind in (peer, LIBLINEAROfficial))
 
 
 @storages
-@pytest.mark.parametrize("n_samples", [40, 0.33])
+@pytest.mark.parametrize("n_samples", [40, 0.33, 1.0])
 def test_the_model_is_that_of_the_drawn_points(rbf_task, n_samples, storage):
     task = rbf_task
     X = storage(task.X)
@@ -140,13 +152,15 @@ def test_points_of_one_class_predict_it():
     solver = LIBSVMSubsample(n_samples=2, random_state=0).fit(X, y)
     assert 7 not in solver.samples_
     np.testing.assert_array_equal(solver.predict(X), -1)
-    assert len(solver.support_) == 0
+    assert (len(solver.support_), solver.n_iter_, solver.deterministic) == (0, 0, False)
 
 
 @pytest.mark.parametrize(
     ("solver", "message"),
     [
         (LIBSVM(fit_intercept=False), "LIBSVM always fits a bias: set fit_intercept=True"),
+        (LIBSVM(max_iter=0), "max_iter must be .*0"),
+        (OneDAL(np.dot), "OneDAL .*callable"),
         *(
             (LIBSVMSubsample(n_samples=size), f"n_samples must be .*{size}")
             for size in (1, True, 0.0, 1.5, math.nan, "all")
@@ -255,10 +269,10 @@ def test_the_objective_is_smos(rbf_task, params, storage, dtype, rel):
 
 
 @storages
-@pytest.mark.parametrize(("average", "bias"), [(False, True), (True, False), (True, True)])
+@pytest.mark.parametrize(("average", "bias"), [({}, True), (True, False), (True, True)])
 def test_the_model_is_sgd_classifiers(linear_task, storage, average, bias):
     X, y = storage(linear_task.X), linear_task.y
-    common = {"average": average, "fit_intercept": bias}
+    common = {"fit_intercept": bias} | (average and {"average": average})
     ours = SklearnSGD(C=0.1, min_improvement=1e-3, max_epochs=1000, random_state=3, **common)
     seed = int(np.random.default_rng(3).integers(2**31))
     theirs = SGDClassifier(alpha=1 / (len(y) * 0.1), random_state=seed, **common).fit(X, y)
