@@ -36,6 +36,24 @@ COLUMNS = [MPLFP(), *PERCEPTRONS, SPCT(), SPCT(mu0=1.0), SPVN(), ISPVN(), ISPVN(
 GRAM = [MPKFP(), KPCT(), KVN(), KVN(start="centre"), SNKP(), ISNKPVN()]
 
 
+@pytest.mark.parametrize("pick", ["worst", "cyclic"])
+def test_the_perceptron_is_the_classical_one_up_to_its_length(pick):
+    A, n, last = INSEPARABLE, 60, 40
+    total, visits, j = A[:, 0].copy(), np.eye(n)[0], 0
+    solver = PCT(pick=pick, max_iter=last, tol=0.0, stop="gap", history=1)
+    for point in solver.solve(A).history:
+        s, norm = total @ A, np.linalg.norm(total)
+        assert point.phi_lo == pytest.approx(s.min() / norm, abs=1e-12)
+        assert point.phi_up == pytest.approx(norm / point.iteration, abs=1e-12)
+        if point.iteration < last:
+            later = [k % n for k in range(j + 1, j + n + 1)]
+            j = next(k for k in later if s[k] <= 0) if pick == "cyclic" else int(s.argmin())
+            total, visits = total + A[:, j], visits + np.eye(n)[j]
+    np.testing.assert_allclose(solver.solve(A).x, visits / last, atol=1e-15)
+    # A mean of 0 has no direction: its bounds are both 0.
+    assert solver.solve(np.array([[1.0, -1.0]])).history[1][1:3] == (0.0, 0.0)
+
+
 def test_von_neumann_gets_shorter_as_proven():
     # It holds until a y separates.
     for start in ("centre", "vertex"):
@@ -186,7 +204,7 @@ def test_an_answer_at_a_limit_is_no_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         # Proven, though ||A x|| is above tol; nothing but the limit ends the second.
-        result = VN(max_iter=6, tol=1e-9).solve(INSEPARABLE)
+        result = VN(max_iter=6, tol=1e-9).solve(INSEPARABLE, max_seconds=60)
         MPLFP(max_iter=3, tol=0.0, stop="gap").solve(INSEPARABLE)
         # The margin is known, though the residual of y is not at most tol.
         gap = SPCT(max_iter=6, stop="gap").solve(INSEPARABLE)
