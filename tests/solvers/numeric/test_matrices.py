@@ -1,0 +1,21 @@
+"""Numbers about points in matrices of either storage."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from marginbench.solvers.numeric.matrices import variance
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_matrix], ids=["dense", "csr"])
+@pytest.mark.parametrize("repeats", [[2, 2, 2, 2], [1, 2, 1, 3], [1, 0, 4, 0]])
+def test_the_variance_is_that_of_points_repeated_by_their_weights(storage, repeats):
+    X = np.random.default_rng(0).standard_normal((4, 5)) + 3.0
+    X[:, 1] = 0.0
+    expected = np.repeat(X, repeats, axis=0).var()
+    assert variance(storage(X), np.array(repeats, float)) == pytest.approx(expected, rel=1e-12)
+    assert variance(storage(X)) == pytest.approx(X.var(), rel=1e-12)
+
+
+def test_points_that_are_all_the_same_have_no_variance():
+    assert variance(np.full((3, 2), 0.1), np.array([1.0, 2.0, 3.0])) == 0.0
