@@ -94,7 +94,7 @@ REFUSED = [
     (partial(GRAM, np.zeros((0, 0))), r"a Gram matrix must be square, got shape \(0, 0\)"),
     (partial(GRAM, [[1.0, np.nan], [np.nan, 1.0]]), "holds NaN or infinity"),
     (partial(GRAM, [[1.0, 1.5], [1.5, 1.0]]), "row 0 has an entry larger than the lengths"),
-    (partial(CONIC, np.ones((2, 3)), [3]), "cones must be a sequence of cones"),
+    (partial(CONIC, np.ones((2, 3)), [Orthant(3), 3]), "cones must be a sequence of cones"),
     (partial(CONIC, np.ones((2, 3)), [Orthant(2)]), r"A must have shape \(m, 2\) for these cones"),
     (partial(CONIC, np.ones((2, 3)), []), "cones must be a sequence of cones"),
     (partial(CONIC, np.ones((0, 2)), [Orthant(2)]), r"A must have shape \(m, 2\) for these cones"),

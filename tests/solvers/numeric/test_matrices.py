@@ -12,9 +12,11 @@ from marginbench.solvers.numeric.matrices import variance
 def test_the_variance_is_that_of_points_repeated_by_their_weights(storage, repeats):
     X = np.random.default_rng(0).standard_normal((4, 5)) + 3.0
     X[:, 1] = 0.0
-    expected = np.repeat(X, repeats, axis=0).var()
-    assert variance(storage(X), np.array(repeats, float)) == pytest.approx(expected, rel=1e-12)
     assert variance(storage(X)) == pytest.approx(X.var(), rel=1e-12)
+    expected, weights = np.repeat(X, repeats, axis=0).var(), np.array(repeats, float)
+    # Points without weight are as if they were not there, whatever they are.
+    X[weights == 0] = 1e200
+    assert variance(storage(X), weights) == pytest.approx(expected, rel=1e-12)
 
 
 def test_points_that_are_all_the_same_have_no_variance():
