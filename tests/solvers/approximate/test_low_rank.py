@@ -94,8 +94,10 @@ def test_points_without_a_feature_go_to_their_bound():
     assert solver.decision_function([[1.0]])[0] == pytest.approx(1.0)
     nothing = LowRankSVM("linear", n_components=4).fit(np.zeros((4, 1)), y)
     assert nothing.rank_ == 0
-    assert nothing.status_ == "converged"
-    np.testing.assert_array_equal(nothing.decision_function(X), 0.0)
+    others = [Nystrom("linear", selection=selection) for selection in ("random", "pivoted")]
+    for solver in (nothing, *(other.fit(np.zeros((4, 1)), y) for other in others)):
+        assert solver.status_ == "converged"
+        np.testing.assert_array_equal(solver.decision_function(X), 0.0)
 
 
 def test_pivots_are_the_points_furthest_from_the_subspace_until_the_rank(rbf_task, linear_task):
