@@ -114,10 +114,14 @@ def test_pivots_are_the_points_furthest_from_the_subspace_until_the_rank(rbf_tas
     for j in range(m):
         distances = np.diag(task.K) - (factor[:, :j] ** 2).sum(axis=1)
         assert distances[pivots[j]] >= distances.max() - 1e-7
-    oracle = KernelOracle("linear", linear_task.X, "float64")
-    pivots, factor = incomplete_cholesky(oracle, 100, 1e-10)
-    assert len(pivots) == factor.shape[1] == 5
-    np.testing.assert_allclose(factor @ factor.T, linear_task.K, atol=1e-9)
+    # The rank does not depend on the units of the features.
+    for unit in (1e-8, 1.0, 1e3):
+        X = unit * linear_task.X
+        pivots, factor = incomplete_cholesky(KernelOracle("linear", X, "float64"), 100, 1e-10)
+        assert len(pivots) == factor.shape[1] == 5
+        np.testing.assert_allclose(factor @ factor.T, unit**2 * linear_task.K, atol=1e-9 * unit**2)
+        solver = LowRankSVM("linear", n_components=40, dtype="float64", max_epochs=1)
+        assert solver.fit(X, linear_task.y).rank_ == 5
 
 
 @pytest.mark.parametrize(
