@@ -95,7 +95,7 @@ class Progress:
             self._record()
         low, up = self.space.bounds(y, x, self.phi_lo, self.phi_up)
         status: FeasibilityStatus
-        if low > 0 and self.space.separates(y, low):
+        if self.space.separates(y, low):
             status = "separable"
         elif (proof := self.space.inseparability_proof(x)) is not None:
             status = "inseparable"

@@ -13,8 +13,9 @@ import numpy as np
 def check_positive(name: str, value: Any, *, zero: bool = False) -> None:
     """Raise ValueError unless ``value`` is a finite number > 0 (or >= 0)."""
     number = isinstance(value, int | float | np.integer | np.floating)
-    # Not by numpy, which takes no whole number of more than 64 bits.
-    finite = number and not isinstance(value, bool) and abs(value) <= sys.float_info.max
+    # Not by numpy: it takes no whole number of more than 64 bits, and rounds the bound to float32.
+    plain = value.item() if isinstance(value, np.generic) else value
+    finite = number and not isinstance(value, bool) and abs(plain) <= sys.float_info.max
     if not (finite and (value > 0 or (zero and value == 0))):
         raise ValueError(f"{name} must be a number {'>=' if zero else '>'} 0, got {value!r}")
 

@@ -75,9 +75,9 @@ class EigenPro(Solver, SolverParameters, CachedKernelParameters):
     Notes
     -----
     The critical batch size is ``beta / l + 1``, where ``beta`` is the largest diagonal entry of the
-    preconditioned kernel on the subsample and l its largest eigenvalue. The step is ``m / beta``
-    for smaller batches, otherwise 0.99 times ``2 m / (beta + (m - 1) l)`` ([MBB18]_ Theorem 4,
-    [MB19]_). Each epoch takes the points in a new order.
+    preconditioned kernel on the subsample and l its largest eigenvalue. No batch is larger; its
+    step is ``m / beta``, 0.99 times that at the critical size itself, which is ``2 m / (beta + (m -
+    1) l)`` there ([MBB18]_ Theorem 4, [MB19]_). Each epoch takes the points in a new order.
 
     Kernel evaluations: s^2, then n for each point that is drawn; the entries with the subsample are
     a part of them. Time besides: the eigenvalues of a matrix of s^2 numbers, and (m + q) s
@@ -187,9 +187,8 @@ class Preconditioner(NamedTuple):
 
     def step(self, batch_size: int) -> float:
         """The step eta for batches of this size (MBB18 Theorem 4)."""
-        if batch_size < self.critical_size:
-            return batch_size / self.beta
-        return _SAFETY * 2 * batch_size / (self.beta + (batch_size - 1) * self.top)
+        step = batch_size / self.beta
+        return step if batch_size < self.critical_size else _SAFETY * step
 
     def correction(self, rows: np.ndarray, residuals: np.ndarray) -> np.ndarray:
         """``V D V' K_sm g``, shape (s,), from the kernel rows of a batch."""

@@ -101,8 +101,10 @@ def test_points_without_a_feature_go_to_their_bound():
     assert solver.decision_function([[1.0]])[0] == pytest.approx(1.0)
     nothing = LowRankSVM("linear", n_components=4).fit(np.zeros((4, 1)), y)
     assert nothing.rank_ == 0
-    assert nothing.status_ == "converged"
-    np.testing.assert_array_equal(nothing.decision_function(X), 0.0)
+    others = [Nystrom("linear", selection=selection) for selection in ("random", "pivoted")]
+    for solver in (nothing, *(other.fit(np.zeros((4, 1)), y) for other in others)):
+        assert solver.status_ == "converged"
+        np.testing.assert_array_equal(solver.decision_function(X), 0.0)
 
 
 def test_pivots_are_the_points_furthest_from_the_subspace_until_the_rank(rbf_task, linear_task):
@@ -119,10 +121,14 @@ def test_pivots_are_the_points_furthest_from_the_subspace_until_the_rank(rbf_tas
     for j in range(m):
         distances = np.diag(task.K) - (factor[:, :j] ** 2).sum(axis=1)
         assert distances[pivots[j]] >= distances.max() - 1e-7
-    oracle = KernelOracle("linear", linear_task.X, "float64")
-    pivots, factor = incomplete_cholesky(oracle, 100, 1e-10)
-    assert len(pivots) == factor.shape[1] == 5
-    np.testing.assert_allclose(factor @ factor.T, linear_task.K, atol=1e-9)
+    # The rank does not depend on the units of the features.
+    for unit in (1e-8, 1.0, 1e3):
+        X = unit * linear_task.X
+        pivots, factor = incomplete_cholesky(KernelOracle("linear", X, "float64"), 100, 1e-10)
+        assert len(pivots) == factor.shape[1] == 5
+        np.testing.assert_allclose(factor @ factor.T, unit**2 * linear_task.K, atol=1e-9 * unit**2)
+        solver = LowRankSVM("linear", n_components=40, dtype="float64", max_epochs=1)
+        assert solver.fit(X, linear_task.y).rank_ == 5
 
 
 @pytest.mark.parametrize(

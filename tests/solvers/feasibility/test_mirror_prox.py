@@ -1,6 +1,7 @@
 """Mirror prox for columns and cones: bounds, costs, and optima between proven bounds."""
 
 import math
+import time
 import tracemalloc
 
 import numpy as np
@@ -65,6 +66,17 @@ def test_the_bounds_hold_and_close_as_proven(A, hard_margin):
     assert MPLFP(max_iter=1000, tol=1e-2).solve(A).n_iter == min(ends, default=1000)
 
 
+def test_a_history_has_iterations_that_grow_by_its_ratio_and_times_of_the_run():
+    before, cpu_before = time.perf_counter(), time.process_time()
+    result = MPLFP(max_iter=10, tol=0.0, stop="gap", history=1.5).solve(INSEPARABLE)
+    seconds, cpu_seconds = time.perf_counter() - before, time.process_time() - cpu_before
+    assert [point.iteration for point in result.history] == [1, 2, 3, 5, 8, 10]
+    times = [0.0, *(point.seconds for point in result.history), seconds]
+    assert times == sorted(times)
+    assert 0 < result.seconds <= seconds
+    assert 0 <= result.cpu_seconds <= cpu_seconds
+
+
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_memory_is_a_few_vectors_beyond_A(order):
     m, n = 20, 100_000
@@ -84,10 +96,13 @@ def test_a_gram_matrix_counts_as_that_of_unit_columns():
     A = ldfp(6, 30, seed=7).A
     lengths = np.random.default_rng(0).uniform(0.1, 10, 30)
     scaled = A * lengths
-    plain, other = (MPKFP(stop="gap", tol=0.0, max_iter=30).solve(B.T @ B) for B in (A, scaled))
+    # As symmetric as the rounding of the longest columns leaves it.
+    gram = scaled.T @ scaled
+    gram += np.triu(np.full(gram.shape, np.spacing(gram.max())), 1)
+    plain, other = (MPKFP(stop="gap", tol=0.0, max_iter=30).solve(G) for G in (A.T @ A, gram))
     np.testing.assert_allclose(other.y, plain.y, rtol=0, atol=1e-12)
     np.testing.assert_allclose(other.x, plain.x, rtol=0, atol=1e-12)
-    assert check_certificate(FeasibilityProblem.gram(scaled.T @ scaled), other).valid
+    assert check_certificate(FeasibilityProblem.gram(gram), other).valid
 
 
 CONES = {

@@ -28,11 +28,11 @@ def as_dense(A):
 
 def test_unit_columns_are_used_without_a_copy():
     for dtype, order in (("float64", "C"), ("float64", "F"), ("float32", "C")):
-        A = np.asarray(ldfp(7, 30).A, dtype=dtype, order=order)
+        A = np.asarray(ldfp(20, 30).A, dtype=dtype, order=order)
         problem = FeasibilityProblem.linear(A)
         assert problem.data is A
         assert problem.scale is None
-        assert (problem.m, problem.n) == (7, 30)
+        assert (problem.m, problem.n) == (20, 30)
 
 
 @pytest.mark.parametrize(
@@ -85,14 +85,20 @@ REFUSED = [
     (partial(LINEAR, np.full((3, 2), 1.2e308)), "column 0 of A is too long for float64"),
     (partial(LINEAR, [[1j, 1], [1, 2]]), "A holds complex numbers"),
     (partial(FeasibilityProblem.from_points, [1.0, 2.0], [1, -1]), "X must be a matrix"),
+    (partial(FeasibilityProblem.from_points, np.eye(2), [1, 2]), "a label -1 or \\+1 for each of"),
+    (partial(FeasibilityProblem.from_points, np.eye(2), [1]), "for each of the 2 points"),
     (partial(GRAM, np.ones((2, 3))), r"a Gram matrix must be square, got shape \(2, 3\)"),
     (partial(GRAM, [[1.0, 0.5], [0.4, 1.0]]), "the Gram matrix is not symmetric"),
     (partial(GRAM, [[1.0, 0.5], [0.5, 0.0]]), "entry 1 of its diagonal is 0.0; leave that point"),
+    (partial(GRAM, [[1.0, 0.0], [0.0, -1.0]]), "entry 1 of its diagonal is -1.0"),
+    (partial(GRAM, np.zeros((0, 0))), r"a Gram matrix must be square, got shape \(0, 0\)"),
     (partial(GRAM, [[1.0, np.nan], [np.nan, 1.0]]), "holds NaN or infinity"),
     (partial(GRAM, [[1.0, 1.5], [1.5, 1.0]]), "row 0 has an entry larger than the lengths"),
-    (partial(CONIC, np.ones((2, 3)), [3]), "cones must be a sequence of cones"),
+    (partial(CONIC, np.ones((2, 3)), [Orthant(3), 3]), "cones must be a sequence of cones"),
     (partial(CONIC, np.ones((2, 3)), [Orthant(2)]), r"A must have shape \(m, 2\) for these cones"),
-    (partial(CONIC, np.full((2, 3), np.inf), [Orthant(3)]), "A contains NaN or infinity"),
+    (partial(CONIC, np.ones((2, 3)), []), "cones must be a sequence of cones"),
+    (partial(CONIC, np.ones((0, 2)), [Orthant(2)]), r"A must have shape \(m, 2\) for these cones"),
+    (partial(CONIC, [[1.0, 2.0, np.inf]], [Orthant(3)]), "A contains NaN or infinity"),
     (lambda: Orthant(0), "n must be a whole number >= 1, got 0"),
     (lambda: SecondOrder(1), "n must be a whole number >= 2, got 1"),
     (

@@ -271,6 +271,7 @@ def test_contradicting_points_have_a_status_of_their_own(method):
     for kernel, X in (("rbf", points), ("linear", sparse.csr_matrix(points)), ("precomputed", K)):
         solver = method(kernel, gamma=0.5, dtype="float64", max_iter=5000).fit(X, y)
         assert (solver.status_, solver.result_.status) == ("no_separator", "inseparable")
+        assert solver.result_.phi_up == 0.0
         i, j = np.flatnonzero(solver.result_.x)
         np.testing.assert_array_equal(points[i], points[j])
         assert y[i] != y[j]

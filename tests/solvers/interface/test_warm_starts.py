@@ -137,6 +137,9 @@ def test_a_callback_is_called_at_intervals_and_can_stop(capsys):
     assert model.status_ == "stopped"
     assert seen[-1][0] == model.n_iter_ > 1000
     assert seen == sorted(seen)
+    # None is due in a run that is shorter than the interval.
+    Pegasos(max_epochs=2).fit(X, LABELS["two classes"], monitor=Progress(look, every=60.0))
+    assert seen[-1][0] == model.n_iter_
     assert capsys.readouterr().err == ""
 
 

@@ -45,8 +45,6 @@ def twin(K, y, *, s, q, max_batch_size, epochs, seed):
     critical = kernel.beta / kernel.top + 1
     m = int(min(critical, max_batch_size, n))
     step = m / kernel.beta
-    if m >= critical:
-        step = 0.99 * 2 * m / (kernel.beta + (m - 1) * kernel.top)
     f, norms = np.zeros(n), []
     for _ in range(epochs):
         order, squares = rng.permutation(n), 0.0
@@ -124,5 +122,12 @@ def test_an_epoch_that_diverges_is_undone():
 
 
 def test_a_kernel_without_a_direction_is_refused():
+    y = [0, 1, 0, 1]
     with pytest.raises(ValueError, match="no k\\(x, x\\) is above 0"):
-        EigenPro("linear").fit(np.zeros((4, 2)), [0, 1, 0, 1])
+        EigenPro("linear").fit(np.zeros((4, 2)), y)
+    # Two of these points have none, and the others are both interpolated.
+    solver = EigenPro("linear", tol=1e-9, max_epochs=200, dtype="float64").fit(np.eye(4, 2), y)
+    np.testing.assert_allclose(solver.decision_function(np.eye(2)), [-1, 1], atol=1e-6)
+    # Of points that are all the same the critical size is a whole number, and a batch as large.
+    same = EigenPro("linear", n_eigenvalues=1, max_epochs=1).fit(np.full((3, 1), 2.0), y[1:])
+    assert (same.batch_size_, same.step_size_) == (2, pytest.approx(0.99 * 2 / 4))
