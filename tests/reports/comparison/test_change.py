@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import ttest_1samp
+from scipy.stats import norm, ttest_1samp
 
 from marginbench.reports.comparison.change import (
     adjusted,
@@ -61,6 +61,7 @@ def test_equal_values_exact_ones_and_those_of_few_runs_have_no_interval_by_chanc
     assert math.isnan(found.p)
     for few in (changed([2, 2, 2], [3, 4, 5], n_runs=1), changed([2, 2], [4, 16])):
         assert np.isnan([few.low, few.high, few.p]).all()
+        assert judged(few, bound=1.0, band=1.0).why.startswith(f"{few.n_runs} run")
     assert (few.mean, few.n, few.n_runs) == (pytest.approx(4.0), 2, 2)
     # A change within the band is no evidence; log 2 beyond log 1.1, without any spread, is.
     assert changed([10, 10, 10], [10.8, 10.9, 10.7], band=1.1).p == 1.0
@@ -83,6 +84,9 @@ def test_unknown_values_are_in_no_pair_and_never_on_one_side_is_lost_or_gained()
     assert changed([INF, INF], [INF, INF]).identical
 
 
+LESS, MORE = (16, 20, 24), (36, 36, 66)  # mistakes of three seeds
+
+
 def errors(*masks):
     mistakes = np.array(masks, dtype=bool)
     return SolverErrors(mistakes.mean(axis=1), mistakes.shape[1], mistakes)
@@ -103,6 +107,13 @@ def test_errors_on_the_same_points_are_identical_and_p_agrees_with_the_interval(
     assert found[60].mean == pytest.approx(0.1)
     # One seed of a solver that draws has no interval.
     assert math.isnan(against(np.arange(400) < 60, by_chance=True).low)
+    # Three have one, which mirrors, with the p of a normal one as far from zero.
+    before, after = (errors(*(np.arange(400) < wrong for wrong in each)) for each in (LESS, MORE))
+    there = error_change(before, after, n=3, by_chance=True)
+    back = error_change(after, before, n=3, by_chance=True)
+    assert (back.low, back.high, back.p) == pytest.approx((-there.high, -there.low, there.p))
+    assert there.p == pytest.approx(2 * norm.sf(1.959964 * there.mean / (there.mean - there.low)))
+    assert (there.mean, there.median, back.median) == pytest.approx((26 / 400, 0.05, -0.05))
 
 
 NONE, EXACT = "no difference told", {"exact": True}
@@ -119,7 +130,7 @@ ADVISED = {"advice": "two machines"}
         ([10, 20, 30], [20, 10, 33], {}, NONE),
         ([10], [100], {}, NONE),
         ([NAN], [5], {}, "not compared"),
-        ([0, 0, 0], [50, 51, 52], {"bound": 0.0}, "worsening beyond"),
+        ([0, 0, 0], [0.50, 0.51, 0.52], {"bound": 0.0}, "worsening beyond"),
         # Whether the target is reached: one-sided in six of seven pairs has p = 2 / 64.
         ([10, 10], [INF, INF], {}, NONE),
         ([10, 10, 10], [INF, INF, INF], {"bound": 100.0}, "worsening beyond"),
@@ -131,6 +142,10 @@ ADVISED = {"advice": "two machines"}
         ([100, 100], [90, 100], EXACT, "improvement"),
         ([100, 100], [90, 110], EXACT, "mixed"),
         ([100, 100], [INF, 90], EXACT, "mixed"),
+        ([100, 100], [100, 110], EXACT, "worsening"),
+        ([0], [0.5], EXACT | {"bound": 0.5}, "worsening"),  # at its bound
+        ([0.5], [0], EXACT, "improvement"),
+        ([INF], [10], EXACT, "improvement"),
         ([10], [INF], EXACT | {"bound": 100.0}, "worsening beyond"),
         ([100], [115], EXACT | {"band": 1.19}, NONE),
         ([100], [120], EXACT | {"band": 1.19}, "worsening beyond"),
@@ -193,6 +208,9 @@ def test_a_mean_over_tasks_decides_from_six_tasks_on():
     # Single tasks against the mean of all.
     assert on(3, 1.2, 1.4, each="improvement") == on(3, 0.6, 0.8, each="worsening") == "mixed"
     assert on(3, 0.9, 1.4, each="improvement") == "improvement"
+    assert on(3, 1.2, 1.4, each="improvement", band=(0.5, 1.3)) == "improvement"
+    assert on(3, 0.6, 0.8, each="worsening", band=(0.7, 2.0)) == "worsening"
+    assert on(6, 1.2, 1.8, band=(0.7, 1.3)) == "worsening"
     none = {"low": NAN, "high": NAN}
     assert of_tasks(["identical", "advice"], none, NAN, (1.0, 1.0)) == "advice"
 
@@ -243,11 +261,13 @@ def test_every_run_has_an_outcome_that_mirrors_with_the_reason(before, after, ou
 
 
 def test_another_certificate_of_an_optimum_is_told_from_rounding():
-    exact = {"reference_gap": -1.4e-14}
+    exact, unknown = {"reference_gap": -1.4e-14}, {"reference_primal": NAN, "reference_gap": NAN}
     for before, after, same in (
         ({}, {"reference_primal": 100.00005, "reference_hash": "s"}, False),
         (exact, exact, True),
         (exact, {"reference_gap": 0.0, "reference_primal": 100.0 + 1e-12}, False),
+        (unknown, unknown, True),
+        ({}, unknown, False),
     ):
         found = paired(runs(before), runs(after))
         assert found[["outcome", "same_reference"]].values.tolist() == [["compared", same]]
