@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from scipy.stats import norm, ttest_1samp
 
+from marginbench.reports.comparison import report as words
 from marginbench.reports.comparison.change import (
     adjusted,
     change,
@@ -19,11 +20,12 @@ from marginbench.reports.comparison.change import (
     paired,
     spread_single_runs,
 )
-from marginbench.reports.comparison.report import differences_table
 from marginbench.reports.comparison.result import Difference
+from marginbench.reports.formatting import DASH, THIN, TIMES
+from marginbench.reports.regressions.gate import watched
 from marginbench.reports.statistics.errors import SolverErrors
 
-NAN, INF = math.nan, math.inf
+NAN, INF, MINUS = math.nan, math.inf, "\N{MINUS SIGN}"
 
 
 def changed(before, after, **options):
@@ -287,13 +289,48 @@ def test_seeds_of_one_side_are_listed_but_the_only_run_that_draws_nothing_is_bes
     assert list(found["seed_b"]) == [1, 2, 3]
 
 
+def test_numbers_are_read_at_a_glance_and_a_ratio_never_as_one():
+    for ratio, text in (
+        *((0.0005, "<0.001"), (0.0999, "0.100"), (0.1, "0.10"), (1.0, "1.00"), (1.0004, "1.0004")),
+        *((1 + 1e-9, "1.000000"), (9.994, "9.99"), (10, "10.0"), (100, "100"), (INF, ">1000")),
+    ):
+        assert words.ratio(ratio) == text + TIMES
+    count, error = watched("evaluations"), watched("test_error")
+    for item, before, after, text in (
+        (count, 1, 1, f"1.00{TIMES}"),
+        (count, 10, 0, f"{MINUS}10"),
+        (count, 0, 10, "+10"),
+        (error, 0.125, 0.1, f"{MINUS}2.50{THIN}pt"),
+        (error, NAN, 0.1, DASH),
+    ):
+        assert words.change_words(item, before, after) == text
+    bounds = [words.bound(item) for item in (count, error, watched("time_fit"))]
+    assert bounds == [f"1.01{TIMES}", f"0.5{THIN}pt", "off"]
+
+
+def test_the_worst_is_first_then_what_is_beyond_its_bound_most_certain_and_largest():
+    columns = ["verdict", "beyond", "q", "scale", "mean"]
+    rows = [
+        ("worsening", True, 0.01, "ratio", 1.2),
+        ("worsening", True, 0.04, "ratio", 3.0),
+        ("worsening", False, 0.01, "ratio", 3.0),
+        ("improvement", False, NAN, "ratio", 0.9),  # exact
+        ("improvement", False, 0.01, "ratio", 0.25),
+        ("improvement", False, 0.01, "difference", -0.9),
+        ("improvement", False, 0.01, "ratio", 0.5),
+        ("identical", False, NAN, "ratio", 1.0),
+    ]
+    found = words.ordered(pd.DataFrame(rows[::-1], columns=columns))
+    assert list(found.index) == [*range(8)][::-1]
+
+
 def test_solvers_that_differ_alike_are_told_at_once():
     both = [Difference(name, "version", "1", "2") for name in "ST"]
     own = Difference("S", "params.tol", "1", "2")
-    table = differences_table([*both, own], "Solvers")
+    table = words.differences_table([*both, own], "Solvers")
     assert [[cell.value for cell in row] for row in table.rows] == [
         ["S, T", "version", "1", "2"],
         ["S", "params.tol", "1", "2"],
     ]
-    setting = differences_table([Difference("", "processor", "1", "2")], "Environments")
+    setting = words.differences_table([Difference("", "processor", "1", "2")], "Environments")
     assert [cell.value for cell in setting.rows[0]] == ["processor", "1", "2"]
