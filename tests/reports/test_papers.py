@@ -30,6 +30,7 @@ THREE = [0.10, 0.11, 0.12]
 PRINTED = {"below": None, "because": "x"}
 STUDY = "sbp12-adult"  # its labels are those of the records below
 TASK = "adult"
+COSTS = [800**2, 2 * 800**2]
 
 
 @pytest.mark.parametrize("name", PAPERS)
@@ -107,12 +108,9 @@ def folder(make, write_results):
 
     def made(errors, **fields):
         records = [
-            make.finished(
-                TASK, "SBP", seed,
-                make.trace([800**2, 2 * 800**2], [0.5, error], primals=[150.0, 100.5]),
-            )
+            make.finished(TASK, "SBP", seed, make.trace(COSTS, [0.5, error], [150.0, 100.5]))
             for seed, error in enumerate(errors)
-        ]  # fmt: skip
+        ]
         records = [replace(record, **fields) for record in records]
         records.append(make.finished(TASK, "SMO-textbook", 0, make.trace([800**2], [0.1])))
         solvers = {"SMO-textbook": {"deterministic": True}}

@@ -62,7 +62,7 @@ def run(make, task, solver, seed, cost, rng):
     trace = make.trace([cost / 10, cost], [0.4, error], [150.0, 100.5], [seconds / 10, seconds])
     return make.finished(
         task, solver, seed, trace, mistakes=packed(mistakes), params='{"tol": 0.001}', gap=0.5,
-        n_iter=cost // 10, peak_memory_mb=100.0, reference_test_error=0.06,
+        n_iter=cost // 10, peak_memory_mb=100.0 if seed else None, reference_test_error=0.06,
     )  # fmt: skip
 
 
@@ -146,7 +146,6 @@ def test_a_folder_against_itself_or_its_store_is_identical(plain, tmp_path, monk
         | {"seconds_to_objective": 1.1 * 1.19, "cpu_s": 1.1, "wall_s": 1.1, "peak_memory_mb": 1.1}
     )
     assert {"kernel_evals", "kernel_evals_computed"}.isdisjoint(found.measures)
-    assert list(found.measures)[:3] == ["test_error", "suboptimality", "gap"]
     pytest.importorskip("obstore", reason="of the extra 'cloud' and the group 'dev'")
     monkeypatch.setenv("MARGINBENCH_CACHE", str(tmp_path))
     url = plain.as_uri()
@@ -210,9 +209,8 @@ def test_each_solver_is_judged_by_its_own_runs_and_what_differs_is_named(changes
         row = value(changes, "peak_memory_mb", solver=solver)
         assert (row["verdict"], row["why"]) == ("not compared", "recorded on one side only")
     assert changes.frame.query("solver == 'Tiny' and measure == 'peak_memory_mb'").empty
-    assert (
-        value(changes, "n_support", solver="Simplified")["why"] == "they solve different problems"
-    )
+    row = value(changes, "n_support", solver="Simplified")
+    assert row["why"] == "they solve different problems"
     # The verdict beside a mean over tasks is that of the tasks in it.
     query = "solver == 'Never' and measure == 'evals_to_objective'"
     (row,) = changes.solvers.query(query).to_dict("records")
@@ -345,7 +343,7 @@ def test_a_mean_over_six_tasks_is_worse_where_single_runs_tell_nothing(folder):
     found = compare(folder(**six), folder(worse, **six))
     assert (found.verdict, found.exit_code) == ("worsening", EXIT_RUNS)
     line = words.headline(found)
-    assert line.startswith("0 worse (5 beyond bounds), 30 with no difference told, 138 identical")
+    assert line.startswith("0 worse (5 beyond bounds), 30 with no difference told, 126 identical")
     assert line.endswith("; means over tasks alone: 5 worse")
 
 
