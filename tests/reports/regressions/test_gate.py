@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 from marginbench.reports.regressions.annotations import Annotation
 from marginbench.reports.regressions.asv_files import COLUMNS
-from marginbench.reports.regressions.gate import bounds_of, regressions
+from marginbench.reports.regressions.gate import bounds_of, regressions, watched
 
 from .conftest import snapshot
 
@@ -34,7 +34,7 @@ def by_cell(found):
         ("evaluations", 1000, 1011, "", "worsening", 1),
         ("evaluations", 1000, 900, "", "improvement", 0),
         ("evaluations", 0, 1, "", "worsening", 1),
-        ("evaluations", 100, 149, "evaluations=1.5", "no difference told", 0),
+        ("evaluations", 100, 150, "evaluations=1.5", "no difference told", 0),
         ("evaluations", 100, 151, "test_error=2pt,evaluations=1.5", "worsening", 1),
         ("support_vectors", 10, 11, "", "no difference told", 0),
         ("support_vectors", 10, 11, "support_vectors=1.05", "worsening", 1),
@@ -168,9 +168,12 @@ def test_times_and_memory_advise_beyond_what_sessions_differ_by():
     assert regressions(timed([1.0] * 5), timed([1.05] * 5)).advice.empty
     # One turn, as asv records it, has no interval and is compared all the same.
     assert list(regressions(timed([1.0]), timed([10.0])).advice["mean"]) == [pytest.approx(10)]
-    for size, told in ((230e6, ["peakmem_fit"]), (215e6, [])):
-        found = gate({RBF: {"peakmem_fit": 200e6}}, {RBF: {"peakmem_fit": size}})
+    # 8 MiB are none, whatever the ratio.
+    for base, size, told in ((200e6, 230e6, ["peakmem_fit"]), (200e6, 215e6, []), (20e6, 28e6, [])):
+        found = gate({RBF: {"peakmem_fit": base}}, {RBF: {"peakmem_fit": size}})
         assert list(found.advice["measure"]) == told
+    titles = [watched(name).measure.title for name in ("test_error", "time_fit", "peakmem_fit")]
+    assert titles == ["Test error", "Time, fit", "Peak memory, fit"]
     # Nor is what the user does not want to be judged.
     off = {"evaluations": math.inf}
     assert gate({RBF: EVALUATIONS}, {RBF: TWICE}, bounds=off).advice.empty
