@@ -86,9 +86,6 @@ def test_unknown_values_are_in_no_pair_and_never_on_one_side_is_lost_or_gained()
     assert changed([INF, INF], [INF, INF]).identical
 
 
-LESS, MORE = (16, 20, 24), (36, 36, 66)  # mistakes of three seeds
-
-
 def errors(*masks):
     mistakes = np.array(masks, dtype=bool)
     return SolverErrors(mistakes.mean(axis=1), mistakes.shape[1], mistakes)
@@ -109,8 +106,9 @@ def test_errors_on_the_same_points_are_identical_and_p_agrees_with_the_interval(
     assert found[60].mean == pytest.approx(0.1)
     # One seed of a solver that draws has no interval.
     assert math.isnan(against(np.arange(400) < 60, by_chance=True).low)
+    seeds = ((16, 20, 24), (36, 36, 66))
     # Three have one, which mirrors, with the p of a normal one as far from zero.
-    before, after = (errors(*(np.arange(400) < wrong for wrong in each)) for each in (LESS, MORE))
+    before, after = (errors(*(np.arange(400) < wrong for wrong in each)) for each in seeds)
     there = error_change(before, after, n=3, by_chance=True)
     back = error_change(after, before, n=3, by_chance=True)
     assert (back.low, back.high, back.p) == pytest.approx((-there.high, -there.low, there.p))
