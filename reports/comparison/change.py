@@ -117,9 +117,8 @@ def _plain(value: Any) -> Any:
 def _disjoint(before: dict[str, Any], after: dict[str, Any]) -> bool:
     """Whether the certified intervals of the two optima exclude each other."""
     a, b = ([row[name] for name in _REFERENCE[:2]] for row in (before, after))
-    if pd.isna([*a, *b]).any():
-        return False
-    # The gap of an optimum that is exact is all rounding, and may be negative.
+    # The gap of an optimum that is exact is all rounding, and may be negative. An unknown optimum
+    # excludes none.
     lower = [primal - max(gap, _ROUNDING * abs(primal)) for primal, gap in (a, b)]
     return bool(a[0] < lower[1] or b[0] < lower[0])
 
@@ -232,7 +231,7 @@ def change(
 
 
 def estimate(
-    values: Floats, is_ratio: bool, band: float = 1.0, *, exact: bool = False, n: int | None = None
+    values: Floats, is_ratio: bool, band: float, *, exact: bool = False, n: int | None = None
 ) -> dict[str, float]:
     """Mean, median, both ends of the interval, and p against a change within the band.
 
@@ -268,12 +267,12 @@ def error_change(before: SolverErrors, after: SolverErrors, *, n: int, by_chance
     """
     found = difference(after, before)
     value, low, high, p = found.value, found.low, found.high, math.nan
-    width = value - low if value > 0 else high - value
     if by_chance and n < FEWEST_FOR_INTERVAL:
         low = high = math.nan
-    elif value == 0 or width <= 0:
-        p = 1.0 if value == 0 else 0.0
+    elif value == 0:
+        p = 1.0
     else:
+        width = value - low if value > 0 else high - value
         p = 2 * float(norm.sf(float(norm.ppf(0.5 + CONFIDENCE / 2)) * abs(value) / width))
     pairs = after.rates - before.rates if len(after.rates) == len(before.rates) else None
     # As far as the points on which both err are recorded.
@@ -314,7 +313,7 @@ class Judged(NamedTuple):
 
 
 def judged(
-    change: Change, *, bound: float, band: float = 1.0, advice: str = "", incomplete: str = ""
+    change: Change, *, bound: float, band: float, advice: str = "", incomplete: str = ""
 ) -> Judged:
     """The verdict on the change of a measure, of which q is known.
 

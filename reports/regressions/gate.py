@@ -38,26 +38,34 @@ _ROUNDING = 1 + 1e-9
 _RUNNABLE = ("work", "shapes")
 
 
-#: Measures of the suites -> bound, format, and the difference that is none. They are deterministic
-#: but for time and memory, so a bound is there for changes that no one would call one, such as
-#: another order of a sum.
-_MEASURES: Mapping[str, tuple[float, Format, float]] = MappingProxyType(
+#: Measures of the suites -> bound and format. They are deterministic but for time and memory, so a
+#: bound is there for changes that no one would call one, such as another order of a sum.
+_MEASURES: Mapping[str, tuple[float, Format]] = MappingProxyType(
     {
-        "unsolved": (1.0, "integer", 0.0),
-        "evaluations": (1.01, "integer", 0.0),
-        "evaluations_computed": (1.01, "integer", 0.0),
-        "iterations": (1.01, "integer", 0.0),
-        "products": (1.01, "integer", 0.0),
-        "support_vectors": (1.02, "integer", 1.0),
-        "test_error": (0.005, "percent", 0.005),
-        "suboptimality": (1.1, "number", 5e-4),
+        "unsolved": (1.0, "integer"),
+        "evaluations": (1.01, "integer"),
+        "evaluations_computed": (1.01, "integer"),
+        "iterations": (1.01, "integer"),
+        "products": (1.01, "integer"),
+        "support_vectors": (1.02, "integer"),
+        "test_error": (0.005, "percent"),
+        "suboptimality": (1.1, "number"),
         # Of the exact solver on thousands of points: when it leaves a sub-problem depends on
         # rounding.
-        "pairs_moved": (1.2, "integer", 0.0),
-        "entries_asked": (1.2, "integer", 0.0),
-        "violation": (1.1, "number", 0.0),
-        "time": (math.inf, "seconds", 0.0),
-        "memory": (math.inf, "megabytes", 8 * 2**20 / 1e6),
+        "pairs_moved": (1.2, "integer"),
+        "entries_asked": (1.2, "integer"),
+        "violation": (1.1, "number"),
+        "time": (math.inf, "seconds"),
+        "memory": (math.inf, "megabytes"),
+    }
+)
+#: The differences that are none, whatever the ratio.
+_NO_CHANGE: Mapping[str, float] = MappingProxyType(
+    {
+        "support_vectors": 1.0,
+        "test_error": 0.005,
+        "suboptimality": 5e-4,
+        "memory": 8 * 2**20 / 1e6,
     }
 )
 #: Kinds of asv's own -> what --bound calls them all.
@@ -70,7 +78,8 @@ def watched(name: str, bounds: Mapping[str, float] | None = None) -> Compared:
     """The measure of a benchmark, with the bounds of the user (:func:`bounds_of`)."""
     family, bounds = _family(name), bounds or {}
     words = name.replace("_", " ")
-    bound, form, absolute = _MEASURES.get(name, _MEASURES.get(family, (1.01, "number", 0.0)))
+    bound, form = _MEASURES.get(name, _MEASURES.get(family, (1.01, "number")))
+    absolute = _NO_CHANGE.get(name, _NO_CHANGE.get(family, 0.0))
     band = SESSION if math.isinf(bound) else bound * _ROUNDING
     if family != name:
         words = f"{'time' if family == 'time' else 'peak memory'}, {words.partition(' ')[2]}"

@@ -30,6 +30,7 @@ THREE = [0.10, 0.11, 0.12]
 PRINTED = {"below": None, "because": "x"}
 STUDY = "sbp12-adult"  # its labels are those of the records below
 TASK = "adult"
+COSTS = [800**2, 2 * 800**2]
 
 
 @pytest.mark.parametrize("name", PAPERS)
@@ -107,7 +108,7 @@ def folder(make, write_results):
 
     def made(errors, **fields):
         records = [
-            make.finished(TASK, "SBP", seed, make.trace([800**2, 2 * 800**2], [0.5, error]))
+            make.finished(TASK, "SBP", seed, make.trace(COSTS, [0.5, error], [150.0, 100.5]))
             for seed, error in enumerate(errors)
         ]
         records = [replace(record, **fields) for record in records]
@@ -116,6 +117,9 @@ def folder(make, write_results):
         return write_results(records, solvers=solvers, name=STUDY)
 
     return made
+
+
+TO_SMO = {"against": {"solver": "SMO-textbook"}}
 
 
 def row(**fields):
@@ -134,8 +138,14 @@ def row(**fields):
         ([0.10], {"every": True}, "undecided"),
         ([0.10], {"solver": "SMO-textbook"}, "reproduced"),
         ([0.10], {"solver": "SMO-textbook", "below": 0.1}, "not reproduced"),
+        ([0.10], {"solver": "SMO-textbook", "below": None, "above": 0.1}, "not reproduced"),
+        # A ratio or difference to it is of one seed all the same; of several its interval is t's.
+        ([0.10], TO_SMO | {"by": "ratio", "below": 2.0}, "undecided"),
+        (THREE, TO_SMO | {"by": "ratio", "below": 1.3}, "undecided"),
         (THREE, PRINTED | {"printed": 0.1, "tolerance": 0.05}, "reproduced"),
         (THREE, PRINTED | {"printed": 0.1, "tolerance": 0.01}, "undecided"),
+        (THREE, PRINTED | {"printed": 0.11, "tolerance": 0.0}, "undecided"),
+        ([0.1], PRINTED | {"printed": 0.1, "factor": 1.0, "solver": "SMO-textbook"}, "reproduced"),
         (THREE, PRINTED | {"printed": 30.0, "unit": "%", "factor": 1.5}, "not reproduced"),
         # A word has no tolerance: what is at the bound fails, also of what is within it.
         (THREE, PRINTED | {"printed": "TO", "factor": 2.0, "below": 0.12}, "undecided"),
@@ -159,7 +169,7 @@ def test_other_conditions_are_named_and_explanations_have_our_values_of_other_ro
     told = row(id="riddle/x", measure="passes", above=0)
     odd = row(below=0.01, explanation="it took {riddle/x} passes")
     unsaid = row(id="text/y", below=0.01)
-    unknown = row(id="text/z", below=0.01, explanation="it took {riddle/none}")
+    unknown = row(id="text/z", below=0.01, explanation="{riddle/x} passes of {riddle/none}")
     other = row(id="riddle/none", measure="passes", above=0, solver="Pegasos")
     found = verdicts(paper(odd, told, unsaid, unknown, other), folders)
     assert found[odd.id].words == "it took 2 passes"
@@ -230,25 +240,35 @@ GAPS = [
         ({"measure": "accuracy", "unit": "%"}, 89.0),
         ({"measure": "whole_error"}, (0.8 * 0.055 + 0.2 * 0.11)),
         ({"measure": "error_drop", "at": 1}, 0.39),
-        ({"by": "difference", "against": {"solver": "SMO-textbook"}, "unit": "points"}, 1.0),
-        ({"by": "ratio", "against": {"solver": "SMO-textbook"}}, (1.0 * 1.1 * 1.2) ** (1 / 3)),
+        ({"by": "difference", "unit": "points"} | TO_SMO, 1.0),
+        ({"by": "difference", "solver": "SMO-textbook", "against": {"solver": "SBP"}}, -0.01),
+        ({"by": "ratio"} | TO_SMO, (1.0 * 1.1 * 1.2) ** (1 / 3)),
+        ({"by": "ratio", "against": {"measure": "train_error"}}, 2.0),
+        ({"measure": "error_at_pass", "at": 1, "by": "difference", "against": {"at": 2}}, 0.39),
         ({"measure": "evals_to_error", "at": 0.2}, 2 * 800**2),
         ({"measure": "evals_to_error", "at": 0.0}, math.inf),
+        ({"measure": "epochs_to_error", "at": 0.2}, 2 / 800),
+        ({"measure": "iterations_to_risk", "at": 1e-4}, 2.0),
+        ({"measure": "late_primal_spread"}, 150.0 / 100.5 - 1),
+        ({"measure": "seconds_per_iteration"}, 0.64),
         ({"measure": "merge_s"}, 6.0),
         ({"measure": "merge_time_share"}, 0.4),
         ({"measure": "merge_fraction"}, 0.5),
         ({"measure": "primal_rise"}, 0.25),
         ({"measure": "dual_fall"}, 0.25),
         ({"measure": "early_acceleration"}, 2.0),
+        # Straight over t; over log t R^2 is this, of iterations 10 to 20.
+        ({"measure": "gap_straightness"}, 1 - 0.9907320328),
     ],
 )
 def test_quantities(folder, fields, value):
-    noted = GAPS if fields.get("measure") == "early_acceleration" else EPOCHS
-    places = {STUDY: folder(THREE, epochs=json.dumps(noted))}
+    of_gaps = fields.get("measure") in ("early_acceleration", "gap_straightness")
+    noted = GAPS if of_gaps else EPOCHS
+    places = {STUDY: folder(THREE, C=10.0, epochs=json.dumps(noted))}
     found = verdict(paper(), row(**fields), places)
     assert found.estimate is not None, found.words
     assert found.estimate.value == pytest.approx(value)
-    assert found.estimate.n == (1 if noted is GAPS else 3)
+    assert found.estimate.n == (1 if of_gaps else 3)
 
 
 def test_what_is_never_reached_has_an_interval():

@@ -6,8 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import ttest_1samp
+from scipy.stats import norm, ttest_1samp
 
+from marginbench.reports.comparison import report as words
 from marginbench.reports.comparison.change import (
     adjusted,
     change,
@@ -19,11 +20,12 @@ from marginbench.reports.comparison.change import (
     paired,
     spread_single_runs,
 )
-from marginbench.reports.comparison.report import differences_table
 from marginbench.reports.comparison.result import Difference
+from marginbench.reports.formatting import DASH, THIN, TIMES
+from marginbench.reports.regressions.gate import watched
 from marginbench.reports.statistics.errors import SolverErrors
 
-NAN, INF = math.nan, math.inf
+NAN, INF, MINUS = math.nan, math.inf, "\N{MINUS SIGN}"
 
 
 def changed(before, after, **options):
@@ -65,6 +67,7 @@ def test_equal_values_exact_ones_and_those_of_few_runs_have_no_interval_by_chanc
     ):
         assert np.isnan([few.low, few.high, few.p]).all()
         assert (few.mean, few.n, few.n_runs) == (pytest.approx(mean), n, n_runs)
+        assert judged(few, bound=1.0, band=1.0).why.startswith(f"{n_runs} run")
     # A change within the band is no evidence; log 2 beyond log 1.1, without any spread, is.
     assert changed([10, 10, 10], [10.8, 10.9, 10.7], band=1.1).p == 1.0
     assert changed([10, 10, 10], [20, 20, 20], band=1.1).p == pytest.approx(0.0)
@@ -106,6 +109,14 @@ def test_errors_on_the_same_points_are_identical_and_p_agrees_with_the_interval(
     assert found[60].mean == pytest.approx(0.1)
     # One seed of a solver that draws has no interval.
     assert math.isnan(against(np.arange(400) < 60, by_chance=True).low)
+    seeds = ((16, 20, 24), (36, 36, 66))
+    # Three have one, which mirrors, with the p of a normal one as far from zero.
+    before, after = (errors(*(np.arange(400) < wrong for wrong in each)) for each in seeds)
+    there = error_change(before, after, n=3, by_chance=True)
+    back = error_change(after, before, n=3, by_chance=True)
+    assert (back.low, back.high, back.p) == pytest.approx((-there.high, -there.low, there.p))
+    assert there.p == pytest.approx(2 * norm.sf(1.959964 * there.mean / (there.mean - there.low)))
+    assert (there.mean, there.median, back.median) == pytest.approx((26 / 400, 0.05, -0.05))
 
 
 NONE, EXACT = "no difference told", {"exact": True}
@@ -122,7 +133,7 @@ ADVISED = {"advice": "two machines"}
         ([10, 20, 30], [20, 10, 33], {}, NONE),
         ([10], [100], {}, NONE),
         ([NAN], [5], {}, "not compared"),
-        ([0, 0, 0], [50, 51, 52], {"bound": 0.0}, "worsening beyond"),
+        ([0, 0, 0], [0.50, 0.51, 0.52], {"bound": 0.0}, "worsening beyond"),
         # Whether the target is reached: one-sided in six of seven pairs has p = 2 / 64.
         ([10, 10], [INF, INF], {}, NONE),
         ([10, 10, 10], [INF, INF, INF], {"bound": 100.0}, "worsening beyond"),
@@ -134,6 +145,10 @@ ADVISED = {"advice": "two machines"}
         ([100, 100], [90, 100], EXACT, "improvement"),
         ([100, 100], [90, 110], EXACT, "mixed"),
         ([100, 100], [INF, 90], EXACT, "mixed"),
+        ([100, 100], [100, 110], EXACT, "worsening"),
+        ([0], [0.5], EXACT | {"bound": 0.5}, "worsening"),  # at its bound
+        ([0.5], [0], EXACT, "improvement"),
+        ([INF], [10], EXACT, "improvement"),
         ([10], [INF], EXACT | {"bound": 100.0}, "worsening beyond"),
         ([100], [115], EXACT | {"band": 1.19}, NONE),
         ([100], [120], EXACT | {"band": 1.19}, "worsening beyond"),
@@ -196,6 +211,9 @@ def test_a_mean_over_tasks_decides_from_six_tasks_on():
     # Single tasks against the mean of all.
     assert on(3, 1.2, 1.4, each="improvement") == on(3, 0.6, 0.8, each="worsening") == "mixed"
     assert on(3, 0.9, 1.4, each="improvement") == "improvement"
+    assert on(3, 1.2, 1.4, each="improvement", band=(0.5, 1.3)) == "improvement"
+    assert on(3, 0.6, 0.8, each="worsening", band=(0.7, 2.0)) == "worsening"
+    assert on(6, 1.2, 1.8, band=(0.7, 1.3)) == "worsening"
     none = {"low": NAN, "high": NAN}
     assert of_tasks(["identical", "advice"], none, NAN, (1.0, 1.0)) == "advice"
 
@@ -246,11 +264,13 @@ def test_every_run_has_an_outcome_that_mirrors_with_the_reason(before, after, ou
 
 
 def test_another_certificate_of_an_optimum_is_told_from_rounding():
-    exact = {"reference_gap": -1.4e-14}
+    exact, unknown = {"reference_gap": -1.4e-14}, {"reference_primal": NAN, "reference_gap": NAN}
     for before, after, same in (
         ({}, {"reference_primal": 100.00005, "reference_hash": "s"}, False),
         (exact, exact, True),
         (exact, {"reference_gap": 0.0, "reference_primal": 100.0 + 1e-12}, False),
+        (unknown, unknown, True),
+        ({}, unknown, False),
     ):
         found = paired(runs(before), runs(after))
         assert found[["outcome", "same_reference"]].values.tolist() == [["compared", same]]
@@ -271,13 +291,46 @@ def test_seeds_of_one_side_are_listed_but_the_only_run_that_draws_nothing_is_bes
     assert list(found["seed_b"]) == [1, 2, 3]
 
 
+def test_numbers_are_read_at_a_glance_and_a_ratio_never_as_one():
+    for ratio, text in (
+        *((0.0005, "<0.001"), (0.0999, "0.100"), (0.1, "0.10"), (1.0, "1.00"), (1.0004, "1.0004")),
+        *((1 + 1e-9, "1.000000"), (9.994, "9.99"), (10, "10.0"), (100, "100"), (INF, ">1000")),
+    ):
+        assert words.ratio(ratio) == text + TIMES
+    count, error = watched("evaluations"), watched("test_error")
+    for item, before, after, text in (
+        (count, 1, 1, f"1.00{TIMES}"),
+        (count, 10, 0, f"{MINUS}10"),
+        (count, 0, 10, "+10"),
+        (error, 0.125, 0.1, f"{MINUS}2.50{THIN}pt"),
+        (error, NAN, 0.1, DASH),
+    ):
+        assert words.change_words(item, before, after) == text
+    bounds = [words.bound(item) for item in (count, error, watched("time_fit"))]
+    assert bounds == [f"1.01{TIMES}", f"0.5{THIN}pt", "off"]
+
+
+def test_the_worst_is_first_then_what_is_beyond_its_bound_most_certain_and_largest():
+    columns = ["verdict", "beyond", "q", "scale", "mean"]
+    rows = [
+        ("worsening", True, 0.04, "ratio", 3.0),
+        ("worsening", False, 0.01, "ratio", 3.0),
+        ("improvement", False, NAN, "ratio", 0.9),  # exact
+        ("improvement", False, 0.01, "ratio", 0.25),
+        ("improvement", False, 0.01, "difference", -0.9),
+        ("improvement", False, 0.01, "ratio", 0.5),
+    ]
+    found = words.ordered(pd.DataFrame(rows[::-1], columns=columns))
+    assert list(found.index) == [*range(6)][::-1]
+
+
 def test_solvers_that_differ_alike_are_told_at_once():
     both = [Difference(name, "version", "1", "2") for name in "ST"]
     own = Difference("S", "params.tol", "1", "2")
-    table = differences_table([*both, own], "Solvers")
+    table = words.differences_table([*both, own], "Solvers")
     assert [[cell.value for cell in row] for row in table.rows] == [
         ["S, T", "version", "1", "2"],
         ["S", "params.tol", "1", "2"],
     ]
-    setting = differences_table([Difference("", "processor", "1", "2")], "Environments")
+    setting = words.differences_table([Difference("", "processor", "1", "2")], "Environments")
     assert [cell.value for cell in setting.rows[0]] == ["processor", "1", "2"]

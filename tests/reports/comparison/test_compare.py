@@ -62,7 +62,7 @@ def run(make, task, solver, seed, cost, rng):
     trace = make.trace([cost / 10, cost], [0.4, error], [150.0, 100.5], [seconds / 10, seconds])
     return make.finished(
         task, solver, seed, trace, mistakes=packed(mistakes), params='{"tol": 0.001}', gap=0.5,
-        n_iter=cost // 10, peak_memory_mb=100.0, reference_test_error=0.06,
+        n_iter=cost // 10, peak_memory_mb=100.0 if seed else None, reference_test_error=0.06,
     )  # fmt: skip
 
 
@@ -109,8 +109,9 @@ def test_one_run_of_a_deterministic_side_is_in_every_pair_and_what_is_spent_rank
         return replace(record, status="crashed", trace=[]) if record.solver == "SMO" else record
 
     results = folder(worse, seeds=range(5))
-    there = value(compare(results, solver="SBP", against="SMO"), "test_error", solver="SBP")
-    back = value(compare(results, solver="SMO", against="SBP"), "test_error", solver="SMO")
+    both = [compare(results, solver=b, against=a) for a, b in (("SMO", "SBP"), ("SBP", "SMO"))]
+    there, back = (value(each, "test_error", solver=each.after.solver) for each in both)
+    assert not any(each.frame["exact"].any() for each in both)
     assert (there["verdict"], back["verdict"]) == ("worsening", "improvement")
     assert there["n"] == back["n"] == 5
     assert there["low"] == pytest.approx(-back["high"])
@@ -135,6 +136,13 @@ def test_a_folder_against_itself_or_its_store_is_identical(plain, tmp_path, monk
     assert set(found.frame["mean"].dropna()) == {0.0, 1.0}
     assert found.environment == found.code == []
     assert repr(found).startswith("Comparison('identical': 0 worse")
+    # What sessions and checkpoints do not tell; a count that is all of a sum is none of its own.
+    bands = {name: item.band for name, item in found.measures.items() if item.band != 1.0}
+    assert bands == pytest.approx(
+        {"evals_to_error": 1.19, "evals_to_objective": 1.19, "seconds_to_error": 1.1 * 1.19}
+        | {"seconds_to_objective": 1.1 * 1.19, "cpu_s": 1.1, "wall_s": 1.1, "peak_memory_mb": 1.1}
+    )
+    assert {"kernel_evals", "kernel_evals_computed"}.isdisjoint(found.measures)
     pytest.importorskip("obstore", reason="of the extra 'cloud' and the group 'dev'")
     monkeypatch.setenv("MARGINBENCH_CACHE", str(tmp_path))
     url = plain.as_uri()
@@ -149,6 +157,7 @@ def changes(folder):
     rounded = {"suboptimality": 0.0, "gap": 0.0, "reference_gap": -1e-14}
     of_both = {
         "Tiny": {"suboptimality": 1e-12, "peak_memory_mb": None},
+        "Late": {"peak_memory_mb": None},
         "Coarse": {"suboptimality": 0.005},
         "Exact": rounded,
     }
@@ -158,6 +167,7 @@ def changes(folder):
         "Coarse": {"suboptimality": 5.0},
         "Exact": {"suboptimality": 1e-10, "gap": 1e-8},
         "Unmeasured": {"peak_memory_mb": None},
+        "Simplified": {"other_problem": "without a bias"},
         "Other": other | {"version": "abc git:def"},
         "Certified": {"reference_primal": 100.00001, "reference_hash": "s" * 64},
     }
@@ -172,8 +182,8 @@ def changes(folder):
         match record.solver:
             case "SMO" | "SBP":
                 return replace(record, cpu_s=record.cpu_s * 5)
-            case "Late":  # at the target at its first checkpoint
-                return replace(record, trace=record.trace[-1:])
+            case "Late" if record.seed:  # at the target at its first checkpoint
+                return replace(record, trace=record.trace[-1:], peak_memory_mb=100.0)
             case "Never" if record.task == "a":
                 return replace(record, trace=record.trace[:1])
         return replace(record, **of_b.get(record.solver, {}))
@@ -193,9 +203,12 @@ def test_each_solver_is_judged_by_its_own_runs_and_what_differs_is_named(changes
     # Below double precision no objective is told from another.
     for measure in ("suboptimality", "gap"):
         assert value(changes, measure, solver="Exact")["verdict"] == "identical"
-    row = value(changes, "peak_memory_mb", solver="Unmeasured")
-    assert (row["verdict"], row["why"]) == ("not compared", "recorded on one side only")
+    for solver in ("Unmeasured", "Late"):  # all and some of its runs
+        row = value(changes, "peak_memory_mb", solver=solver)
+        assert (row["verdict"], row["why"]) == ("not compared", "recorded on one side only")
     assert changes.frame.query("solver == 'Tiny' and measure == 'peak_memory_mb'").empty
+    row = value(changes, "n_support", solver="Simplified")
+    assert row["why"] == "they solve different problems"
     # The verdict beside a mean over tasks is that of the tasks in it.
     query = "solver == 'Never' and measure == 'evals_to_objective'"
     (row,) = changes.solvers.query(query).to_dict("records")
@@ -310,7 +323,7 @@ def test_json_is_stable_and_finite_and_text_fits_the_terminal_with_the_worst_fir
     assert text == compare(*folders).to_json()
     document = json.loads(text, parse_constant=pytest.fail)
     assert list(document)[:4] == ["schema_version", "verdict", "exit_code", "summary"]
-    assert document["exit_code"] == EXIT_INCOMPLETE
+    assert (document["exit_code"], document["times_judged"]) == (EXIT_INCOMPLETE, True)
     assert {row["outcome"] for row in document["not_compared"]} == {"failed in B"}
     assert document["cells"][1]["outcomes"] == {"compared": 3, "failed in B": 1}
     for width, all_rows in ((40, True), (40, False), (120, True)):
@@ -319,10 +332,28 @@ def test_json_is_stable_and_finite_and_text_fits_the_terminal_with_the_worst_fir
         assert lines[0].startswith("failed: 2 runs failed")
 
 
+def test_a_mean_over_six_tasks_is_worse_where_single_runs_tell_nothing(folder):
+    def worse(record):
+        if record.solver == "SMO":
+            return record
+        mistakes = np.arange(200) < 200 * record.test_error + 10
+        return replace(scaled(record, 1.3), test_error=mistakes.mean(), mistakes=packed(mistakes))
+
+    six = {"tasks": tuple("abcdef"), "seeds": (0,)}
+    found = compare(folder(**six), folder(worse, **six))
+    assert (found.verdict, found.exit_code) == ("worsening", EXIT_RUNS)
+    line = words.headline(found)
+    assert line.startswith("0 worse (5 beyond bounds), 30 with no difference told, 126 identical")
+    assert line.endswith("; means over tasks alone: 5 worse")
+
+
 def test_twice_the_work_and_failures_are_worse_and_the_other_solver_stays_identical(worse):
     found, folders = worse
     row = value(found, "evaluations")
     assert (row["verdict"], row["beyond"], row["n"]) == ("worsening", True, 3)
+    # A side lacks runs of both tasks.
+    means = found.solvers.query("solver == 'SBP'")
+    assert set(zip(means["n_tasks"], means["n_left_out"], strict=True)) == {(0, 2)}
     assert (row["mean"], row["low"], row["high"]) == pytest.approx((2.0, 2.0, 2.0), rel=1e-3)
     assert value(found, "evals_to_objective")["mean"] == pytest.approx(2.0, rel=1e-3)
     assert set(found.frame.loc[found.frame["solver"] == "SMO", "verdict"]) == {"identical"}
@@ -375,8 +406,9 @@ def test_mistakes_are_one_line_that_says_what_to_give(plain, given, said):
 
 
 def test_bounds_are_ratios_or_points_by_the_names_of_the_command():
-    bounds = {"evaluations": 1.5, "cpu_s": math.inf, "test_error": 0.005}
-    assert bounds_of(["evals=1.5, cpu=off", "error=0.5pt"]) == bounds
+    bounds = {"evaluations": 1.0, "cpu_s": math.inf, "test_error": 0.005}
+    assert bounds_of(["evals=1, cpu=off", "error=0.5pt"]) == bounds
+    assert [bounds_of(f"error={ends}")["test_error"] for ends in ("0pt", "100pt")] == [0.0, 1.0]
 
 
 @pytest.mark.slow

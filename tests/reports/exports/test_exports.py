@@ -28,6 +28,7 @@ from marginbench.reports.tables import Cell, Heading, Table
 from marginbench.reports.views.svm import trace_curves
 
 FIGURE = "task-a-b-test_error-evaluations"
+WIDE = {"width": "17cm", "transparent": True}
 
 
 def exported(folder):
@@ -74,7 +75,7 @@ def done(results):
     """What of these results is exported, to a folder in them: one figure as PDF, too."""
     # Fonts take most of the time of a PDF.
     first = export(results, formats=["svg", "csv", "tex", "parquet"])
-    pdf = export(results, figures=[FIGURE], formats=["pdf"])
+    pdf = export(results, figures=[FIGURE], formats=["pdf"], **WIDE)
     return Exported(first.folder, first.written + pdf.written, first.unchanged + pdf.unchanged)
 
 
@@ -100,15 +101,16 @@ def test_every_figure_and_table_and_all_data_are_written_and_listed(results, don
     text = (done.folder / "tables" / "environment.tex").read_text()
     assert f"\ncommit & \\texttt{{{commit[:12]}}} \\\\\n" in text
     assert commit in (done.folder / "tables" / "environment.csv").read_text()
-    command = f"marginbench export {results} --figure {FIGURE} --format pdf --out {done.folder}"
-    assert entry["command"] == command
+    options = f"--figure {FIGURE} --format pdf --width 17cm --transparent --out {done.folder}"
+    assert entry["command"] == f"marginbench export {results} {options}"
+    assert "--width" not in listed["data/runs.csv"]["command"]
 
 
 @pytest.mark.slow
 def test_the_same_records_give_the_same_bytes_and_touch_nothing(results, done, tmp_path):
     formats = ["svg", "csv", "tex", "parquet"]
     first = export(results, tmp_path, formats=formats)
-    export(results, tmp_path, figures=[FIGURE], formats=["pdf"])
+    export(results, tmp_path, figures=[FIGURE], formats=["pdf"], **WIDE)
     assert exported(tmp_path)[0] == exported(done.folder)[0]
     times = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
     again = export(results, tmp_path, formats=formats)
@@ -147,6 +149,8 @@ def test_numbers_as_csv_and_parquet_are_those_of_the_analysis(results, done):
     np.testing.assert_array_equal(traces["kernel_evals"], loaded.checkpoints["kernel_evals"])
     columns = pd.read_csv(done.folder / "data" / "columns.csv")
     assert columns[columns["meaning"].isna()].empty
+    types = columns[columns["table"] == "runs"].set_index("column")["type"]
+    assert list(types[["ok", "seed", "task"]]) == ["boolean", "number", "text"]
     for name, table in (("runs", runs), ("traces", traces)):
         assert set(columns.loc[columns["table"] == name, "column"]) == set(table.columns)
 
@@ -297,10 +301,14 @@ def test_records_that_changed_replace_their_files_and_others_stay_listed(small, 
     folder, out = tmp_path / "r", tmp_path / "out"
     export(small(folder, "a"), out, data=["runs", "traces", "columns"], formats=["csv"])
     shutil.rmtree(folder)
-    done = export(small(folder, "c"), out, data=["runs", "traces"], formats=["csv"])
+    done = export(small(folder, "c", "d"), out, data=["runs", "traces"], formats=["csv"])
     assert len(done.written) == 2
-    assert set(pd.read_csv(done.written[0])["task"]) == {"c"}
+    assert set(pd.read_csv(done.written[0])["task"]) == {"c", "d"}
     assert set(exported(out)[0]) == {"data/runs.csv", "data/traces.csv", "data/columns.csv"}
+    for part, n in ((["d"], []), 4), (([], ["SMO"]), 4), ((["d"], ["SMO"]), 2):
+        tasks, solvers = part
+        given = {"tasks": tasks, "solvers": solvers, "data": ["runs"], "formats": ["csv"]}
+        assert len(pd.read_csv(export(folder, out, **given).written[0])) == n
 
 
 @pytest.mark.slow

@@ -55,29 +55,34 @@ def test_escaped_text_has_no_command_of_its_own(text):
 
 
 def test_a_table_has_rules_groups_ranges_notes_and_what_is_bold():
+    numbers = [Heading(name, "number", "At the end") for name in ("Error", "Number of all of them")]
+    best = Cell("1.2×10⁻³", range="1–2", note="2 of 3 runs", best=True)  # noqa: RUF001
     table = Table(
         "Results on a_b",
-        [Heading("Solver"), Heading("Test error", "number", "At the end"), Heading("Status")],
+        [Heading("Solver"), *numbers, Heading("Status", "", "Runs")],
         [
-            [Cell("SMO"), Cell("1.2×10⁻³", range="1–2", note="2 of 3 runs", best=True), Cell("ok")],  # noqa: RUF001
-            [Cell("<b>"), Cell("7"), Cell("ok")],
+            [Cell("SMO"), best, Cell("12345"), Cell("ok")],
+            [Cell("<b>"), Cell("7"), Cell("8"), Cell("ok")],
         ],
         caption="Medians.",
     )
     lines = tabular(table, "results-a-b").splitlines()
     assert r"\caption{Results on a\_b. Medians.}" in lines
     assert r"\label{tab:results-a-b}" in lines
-    assert r"\begin{tabular}{lrl}" in lines
+    assert r"\begin{tabular}{lrrl}" in lines
     assert lines.index(r"\toprule") < lines.index(r"\midrule") < lines.index(r"\bottomrule")
-    assert r" & \multicolumn{1}{c}{At the end} &  \\" in lines
-    assert r"\cmidrule(lr){2-2}" in lines
-    value = r"SMO & \textbf{\boldmath 1.2×10$^{-3}$} & ok \\"  # noqa: RUF001
+    assert r" & \multicolumn{2}{c}{At the end} & \multicolumn{1}{c}{Runs} \\" in lines
+    assert r"\cmidrule(lr){2-3}\cmidrule(lr){4-4}" in lines
+    # A heading has lines no longer than its longest word and its numbers.
+    stacked = r"\begin{tabular}[b]{@{}r@{}}Number \\ of all \\ of \\ them\end{tabular}"
+    assert rf"Solver & Error & {stacked} & Status \\" in lines
+    value = r"SMO & \textbf{\boldmath 1.2×10$^{-3}$} & 12345 & ok \\"  # noqa: RUF001
     place = lines.index(value)
     assert lines[place + 1 : place + 3] == [
-        r" & {\scriptsize 1–2} &  \\",  # noqa: RUF001
-        r" & {\scriptsize 2 of 3 runs} &  \\",
+        r" & {\scriptsize 1–2} &  &  \\",  # noqa: RUF001
+        r" & {\scriptsize 2 of 3 runs} &  &  \\",
     ]
-    assert r"\textless{}b\textgreater{} & 7 & ok \\" in lines
+    assert r"\textless{}b\textgreater{} & 7 & 8 & ok \\" in lines
 
 
 @pytest.mark.parametrize("n", [1, 6, 15])

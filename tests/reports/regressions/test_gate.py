@@ -1,6 +1,5 @@
 """What changed between two commits: each outcome from values made by hand."""
 
-import io
 import json
 import math
 from dataclasses import replace
@@ -8,12 +7,10 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
-from rich.console import Console, Group
 
-from marginbench.reports.comparison.report import in_words
 from marginbench.reports.regressions.annotations import Annotation
 from marginbench.reports.regressions.asv_files import COLUMNS
-from marginbench.reports.regressions.gate import bounds_of, regressions
+from marginbench.reports.regressions.gate import bounds_of, regressions, watched
 
 from .conftest import snapshot
 
@@ -37,9 +34,10 @@ def by_cell(found):
         ("evaluations", 1000, 1011, "", "worsening", 1),
         ("evaluations", 1000, 900, "", "improvement", 0),
         ("evaluations", 0, 1, "", "worsening", 1),
-        ("evaluations", 100, 149, "evaluations=1.5", "no difference told", 0),
+        ("evaluations", 100, 150, "evaluations=1.5", "no difference told", 0),
         ("evaluations", 100, 151, "test_error=2pt,evaluations=1.5", "worsening", 1),
         ("support_vectors", 10, 11, "", "no difference told", 0),
+        ("support_vectors", 10, 11, "support_vectors=1.05", "worsening", 1),
         ("support_vectors", 100, 102, "", "no difference told", 0),
         ("support_vectors", 100, 103, "", "worsening", 1),
         ("test_error", 20.0, 20.5, "", "no difference told", 0),
@@ -102,6 +100,7 @@ GOOD, BROKEN = {"failed": 0, "evaluations": 100}, {"failed": 1}
 def test_a_cell_is_what_became_of_all_its_values(before, after, verdicts, code):
     found = gate(before, after)
     assert (by_cell(found), found.exit_code) == (verdicts, code)
+    assert (found.verdict == "gone") == ("gone" in verdicts.values())
 
 
 WORKS = {"evaluations": 100, "iterations": 10}
@@ -150,15 +149,9 @@ def test_the_worst_comes_first_and_is_measured_again_by_a_command():
         {cell: {"evaluations": value} for cell, value in zip("abcd", each, strict=True)}
         for each in ((100, 100, 100, 100), (100, 103, 300, 50))
     )
-    console = Console(width=200, file=io.StringIO())
-    console.print(Group(*in_words(gate(before, after), all_rows=False)))
-    text = console.file.getvalue()
-    commands = [line for line in text.splitlines() if line.startswith("  git switch")]
+    commands = gate(before, after).commands
     assert [line.split()[-1] for line in commands] == ["c", "b"]
-    rows = text.partition("Values")[2].partition("Means over tasks")[0]
-    words = [row.split()[0] for row in rows.splitlines() if row.split()]
-    told = [word for word in words if word in ("worsening", "improvement")]
-    assert told == ["worsening", "worsening", "improvement"]
+    assert all(line.startswith("git switch --detach aaaaaaaaaa && python") for line in commands)
 
 
 def test_times_and_memory_advise_beyond_what_sessions_differ_by():
@@ -167,16 +160,24 @@ def test_times_and_memory_advise_beyond_what_sessions_differ_by():
         values = pd.DataFrame(rows, columns=COLUMNS)
         return replace(snapshot({}), values=values, versions={"solve.Fit.time_fit": "1"})
 
-    slower = regressions(timed([1.0, 1.01, 1.02, 0.99, 1.0]), timed([2.0, 2.1, 2.0, 1.9, 2.0]))
-    assert list(slower.advice["mean"]) == [pytest.approx(2, rel=0.02)]
-    assert slower.exit_code == 0
-    assert regressions(timed([1.0] * 5), timed([2.0] * 2)).advice.empty
+    sides = timed([1.0, 1.01, 1.02, 0.99, 1.0]), timed([2.0, 2.1, 2.0, 1.9, 2.0])
+    for found, mean in ((regressions(*sides), 2), (regressions(*sides[::-1]), 0.5)):
+        assert list(found.advice["mean"]) == [pytest.approx(mean, rel=0.02)]
+        assert found.exit_code == 0
+    few = regressions(timed([1.0] * 5), timed([2.0] * 2))
+    assert (few.advice.empty, few.exit_code) == (True, 0)
     assert regressions(timed([1.0] * 5), timed([1.05] * 5)).advice.empty
     # One turn, as asv records it, has no interval and is compared all the same.
     assert list(regressions(timed([1.0]), timed([10.0])).advice["mean"]) == [pytest.approx(10)]
-    for size, told in ((230e6, ["peakmem_fit"]), (215e6, [])):
-        found = gate({RBF: {"peakmem_fit": 200e6}}, {RBF: {"peakmem_fit": size}})
+    # 8 MiB are none, whatever the ratio.
+    for base, size, told in ((200e6, 230e6, ["peakmem_fit"]), (200e6, 215e6, []), (20e6, 28e6, [])):
+        found = gate({RBF: {"peakmem_fit": base}}, {RBF: {"peakmem_fit": size}})
         assert list(found.advice["measure"]) == told
+    titles = [watched(name).measure.title for name in ("test_error", "time_fit", "peakmem_fit")]
+    assert titles == ["Test error", "Time, fit", "Peak memory, fit"]
+    # Nor is what the user does not want to be judged.
+    off = {"evaluations": math.inf}
+    assert gate({RBF: EVALUATIONS}, {RBF: TWICE}, bounds=off).advice.empty
 
 
 NUMBERS = st.one_of(st.none(), st.integers(0, 10**9), st.floats(0, 1e12, allow_nan=False))

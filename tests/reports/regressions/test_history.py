@@ -82,7 +82,7 @@ def test_times_have_steps_where_levels_differ_and_outliers_make_and_hide_none():
 
 
 def test_lanes_are_apart_that_with_most_commits_first_in_the_order_of_dates():
-    few = [replace(each, lane=Lane("a", "env")) for each in counts([1, 2])]
+    few = [replace(each, lane=Lane("a", "env")) for each in counts([0, 2])]
     many, fewer = histories([*few, *counts([1, 2, 3])[::-1]])
     assert (fewer.lane.machine, len(fewer.commits)) == ("a", 2)
     assert [each.short for each in many.commits] == ["1" * 10, "2" * 10, "3" * 10]
@@ -136,6 +136,9 @@ def test_an_entry_is_about_the_commit_that_it_names_or_that_adds_it(repo):
     assert [each.why for each in moved.steps] == ["steadier", "known later"]
     assert [each.kind for each in moved.steps] == ["known", "known"]
     assert not history.bad
+    # Where the second has no value the change may be that of its entry, too.
+    (history,) = histories(counts([100, None, 200], [first, second, fourth]), repository)
+    assert [each.why for each in history.moved[0].steps] == ["steadier"]
     broken = repo.commit("broken", {FILE: "[[change"})
     (history,) = histories(counts([100, 150], [first, broken]), Repository(repo.folder))
     assert history.bad

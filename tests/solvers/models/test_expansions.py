@@ -129,7 +129,12 @@ EVERY_KIND = [
 def entries(model, Z):
     if model.n_support == 0:
         return np.zeros((len(Z), 0))
-    known = {RBF: {"metric": "rbf", "gamma": 0.5}, Polynomial: POLY}
+    known = {
+        RBF: {"metric": "rbf", "gamma": 0.5},
+        Laplacian: {"metric": "laplacian", "gamma": 0.3},
+        Linear: {"metric": "linear"},
+        Polynomial: POLY,
+    }
     return pairwise_kernels(Z, model.points, **known[type(model.kernel)])
 
 
