@@ -81,15 +81,17 @@ def several(n):
 def test_a_record_comes_back_as_it_was(tmp_path, make):
     records = [make(), make(seed=1, key="cd" * 32, counters=None, trace=[], status="failed")]
     assert [*map(parse_record, map(record_line, records))] == records
-    assert parse_record(record_line(records[0]).decode()) == records[0]
+    assert parse_record(record_line(records[0]).decode().strip()) == records[0]
     # Entries of headers that it does not know are passed over.
     assert parse_record(record_line(records[0], later=1)) == records[0]
     journal_with(tmp_path, *records)
     assert [*Journal(tmp_path).records()] == records
     (path,) = Journal(tmp_path).segments()
-    # What it took but for compiling is in its header, for forecasts.
-    timed = make(wall_s=79.0, data_s=1.0, compile_s=9.0)
-    assert json.loads(record_line(timed)[33:].partition(b"\t")[0])["seconds"] == 80.0
+    # What it took but for compiling is in its header, for forecasts, and on what machine.
+    machine = {"processor": "P", "cores": 4, "cores_logical": 8, "memory_mb": 15_900}
+    timed = make(wall_s=79.0, data_s=1.0, compile_s=9.0, environment=json.dumps(machine))
+    header = json.loads(record_line(timed)[33:].partition(b"\t")[0])
+    assert (header["seconds"], header["machine"]) == (80.0, "P, 8 cores, 16 GB")
     assert path.stat().st_mode & 0o044  # others may read results
 
 
@@ -237,6 +239,11 @@ def test_what_others_write_is_known_while_they_live(tmp_path):
         assert (len(mine.entries), mine.damages, mine.others()) == (1, [], [path.name])
         (start,) = mine.running()
         assert (start.key, start.cell) == start_of(second)
+        # So is what they plan.
+        assert mine.plan == {}
+        plan(here, second)
+        mine.refresh()
+        assert [*mine.plan.values()] == [second.key]
         assert other.running() == []
         shutil.copytree(here, there)
         with path.open("ab") as file:
@@ -262,6 +269,10 @@ def test_what_others_write_is_known_while_they_live(tmp_path):
         file.write(b"x")  # ... unless it grows: on a shared disk, its writer is elsewhere
     reader.refresh()
     assert reader.others() == [copy.name]
+    with copy.open("ab") as file:
+        file.write(b"\n" + line_of({"type": "end", "schema": SCHEMA_VERSION}, {}))
+    reader.refresh()
+    assert reader.others() == []
 
 
 def test_a_line_that_is_finished_while_it_is_looked_at_is_no_damage(tmp_path, monkeypatch):
@@ -312,6 +323,7 @@ def test_the_last_line_counts_but_one_that_was_cut_short_never_replaces_a_whole_
         ("budget", "max_seconds=60 are over", "budget"),
         ("converged", "", "converged"),
         ("timeout", "", "converged"),
+        ("budget", "max_seconds=60 are over", "converged"),
         ("crashed", "", "converged"),
         ("budget", "", "budget"),
     ):
