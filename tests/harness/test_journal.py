@@ -69,7 +69,7 @@ def journal_with(results, *records):
     plan(results, *records)
     with closing(Journal(results)) as journal:
         for record in records:
-            journal.append_record(record)
+            assert journal.append_record(record).key == record.key
     return Journal(results)
 
 
@@ -201,6 +201,19 @@ def test_no_damage_is_misread_or_fatal(tmp_path):
         assert journal.damages or len(found) == 6 or not content.endswith(end)
         for damage in journal.damages:
             assert content[: damage.byte].count(b"\n") == damage.line - 1
+
+
+def test_a_line_that_has_changed_since_it_was_read_is_named(tmp_path):
+    journal = journal_with(tmp_path, *several(2))
+    (path,), entry = journal.segments(), journal.entries[1]
+    content = path.read_bytes()
+    assert journal.load(entry) == several(2)[1]
+    path.write_bytes(content.replace(b"digits", b"digitz"))
+    with pytest.raises(RecordError, match=rf"^{path}: byte {entry.offset}: damaged"):
+        journal.load(entry)
+    path.unlink()
+    with pytest.raises(RecordError, match=rf"^{path}: byte {entry.offset}: cannot be read \(No"):
+        journal.load(entry)
 
 
 def test_no_damage_shows_another_description(tmp_path):

@@ -307,6 +307,11 @@ def test_what_is_written_to_begin_with_passes_and_every_check_has_a_fault_that_i
     assert {check for _, check, _ in FAULTS.values()} == set(CHECKS["estimator"])
 
 
+def test_a_class_needs_no_parameters_for_what_it_does_not_support():
+    assert not hasattr(IgnoresWeights(), "C")
+    assert checked(IgnoresWeights, "estimator", "traits").verdict == "pass"
+
+
 def test_solutions_within_the_tolerance_may_differ():
     tols = itertools.cycle([1.0, 0.3, 0.1])
 
