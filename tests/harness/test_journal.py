@@ -386,7 +386,7 @@ def test_the_table_is_that_of_the_journal(tmp_path):
 def test_a_run_that_was_killed_has_the_numbers_of_its_last_checkpoint():
     first = feasibility_record().trace[0]
     last = replace(first, n_iter=2, wall_s=2.0, counters={"matvecs": 8}, phi_up=0.5)
-    record = feasibility_record(wall_s=9.0, trace=[first, last])
+    record = feasibility_record(wall_s=9.0, trace=[first, first, last])
     record.take_last_checkpoint()
     assert (record.n_iter, record.counters, record.phi_up) == (2, {"matvecs": 8}, 0.5)
     assert record.wall_s == 9.0  # the time that it was given, not that of the checkpoint
