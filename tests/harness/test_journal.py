@@ -107,13 +107,14 @@ def test_a_line_is_strict_json():
 
 @each_kind
 def test_what_no_run_can_have_is_impossible(make):
-    record = make()
+    record = make(n_iter=2**63 - 1, counters={"kernel_evals": 0})
     assert record.impossible == ""
     for changes, complaint in (
         ({"status": "zonk"}, "status is 'zonk'"),
         ({"params": "[]"}, "params is '[]'"),
         ({"counters": {"inner_products": -1}}, "counters is {'inner_products': -1}"),
         ({"seed": 2**63}, "seed is 9223372036854775808"),
+        ({"jobs": -1}, "jobs is -1"),
         ({"test_error": math.nan}, "test_error is nan"),
         ({"test_error": 1.5}, "test_error is 1.5"),
         ({"trace": [replace(record.trace[0], n_iter=-3)]}, "n_iter is -3"),

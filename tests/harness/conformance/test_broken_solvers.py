@@ -12,7 +12,16 @@ from marginbench.harness.conformance import estimators
 from marginbench.harness.conformance.running import CHECKS, checked
 from marginbench.harness.conformance.scaffold import write_solver
 from marginbench.harness.loading import load_class
-from marginbench.solvers import PCT, SDCA, SMO, Solution, Solver, WeightedSolver, hyperparameters
+from marginbench.solvers import (
+    PCT,
+    SBP,
+    SDCA,
+    SMO,
+    Solution,
+    Solver,
+    WeightedSolver,
+    hyperparameters,
+)
 
 #: A fault -> a class that has it, the check that is meant for it, and words of what that says.
 FAULTS = {}
@@ -306,6 +315,10 @@ def test_what_is_written_to_begin_with_passes_and_every_check_has_a_fault_that_i
     found = [checked(good, "estimator", check) for check in CHECKS["estimator"]]
     assert [finding for finding in found if finding.verdict == "fail"] == []
     assert {check for _, check, _ in FAULTS.values()} == set(CHECKS["estimator"])
+
+
+def test_the_slack_of_constrained_slack_is_that_of_the_same_solution():
+    assert checked(SBP, "estimator", "objective").verdict == "pass"
 
 
 def test_a_fit_may_have_no_iterations():
