@@ -9,6 +9,7 @@ import shutil
 from contextlib import closing
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from marginbench import parse_record
@@ -22,7 +23,7 @@ from marginbench.harness.results.description import (
 from marginbench.harness.results.feasibility import FeasibilityRecord, Stage
 from marginbench.harness.results.journal import TABLE, Journal, line_of, record_line, runs_table
 from marginbench.harness.results.records import SCHEMA_VERSION
-from marginbench.harness.results.svm import Checkpoint, Record
+from marginbench.harness.results.svm import Checkpoint, Record, packed, unpacked
 
 LONG = os.environ.get("MARGINBENCH_FAULTS") == "long"
 COMMON = {
@@ -155,7 +156,8 @@ def test_a_line_of_another_release_ends_the_command(tmp_path):
 
 
 def test_a_description_of_another_release_is_not_taken_for_one_of_this(tmp_path):
-    write_description(tmp_path, {"schema_version": DESCRIPTION + 1, "name": "a"})
+    values = {"schema_version": DESCRIPTION + 1, "name": "a"}
+    assert write_description(tmp_path, values)
     message = rf"study\.json: written by another release of marginbench .*{DESCRIPTION + 1}"
     with pytest.raises(UserError, match=message) as told:
         read_description(tmp_path)
@@ -391,6 +393,17 @@ def test_a_run_that_was_killed_has_the_numbers_of_its_last_checkpoint():
     record.take_last_checkpoint()
     assert (record.n_iter, record.counters, record.phi_up) == (2, {"matvecs": 8}, 0.5)
     assert record.wall_s == 9.0  # the time that it was given, not that of the checkpoint
+
+
+def test_the_mistakes_of_a_model_come_back_and_what_holds_no_such_number_is_none():
+    for n in (1, 7, 8, 9, 1000):
+        mistakes = np.random.default_rng(n).random(n) < 0.3
+        text = packed(mistakes)
+        assert np.array_equal(unpacked(text, n), mistakes)
+        for wrong in (text[:-4], f"{text[:4]}\n{text[4:]}", f"{text}A"):
+            assert unpacked(wrong, n) is None
+        assert unpacked(text, n + 8) is unpacked(text, n - 8) is None
+    assert unpacked("", 0) is None
 
 
 def test_a_journal_that_cannot_be_listed_is_no_empty_one(tmp_path):

@@ -317,18 +317,23 @@ def test_what_is_written_to_begin_with_passes_and_every_check_has_a_fault_that_i
     assert {check for _, check, _ in FAULTS.values()} == set(CHECKS["estimator"])
 
 
-def test_the_slack_of_constrained_slack_is_that_of_the_same_solution():
-    assert checked(SBP, "estimator", "objective").verdict == "pass"
+WITHOUT_ITERATIONS = type("Single", (SDCA,), {"fit": with_fitted(n_iter_=0)})
 
 
-def test_a_fit_may_have_no_iterations():
-    single = type("Single", (SDCA,), {"fit": with_fitted(n_iter_=0)})
-    assert checked(single, "estimator", "fit").verdict == "pass"
-
-
-def test_a_class_needs_no_parameters_for_what_it_does_not_support():
-    assert not hasattr(IgnoresWeights(), "C")
-    assert checked(IgnoresWeights, "estimator", "traits").verdict == "pass"
+@pytest.mark.parametrize(
+    ("cls", "check"),
+    [
+        (WITHOUT_ITERATIONS, "fit"),
+        # It needs no parameters for what it does not support.
+        (IgnoresWeights, "traits"),
+        # Its slack is that of the solution for C.
+        (SBP, "objective"),
+        # It counts iterations, not epochs.
+        (SMO, "limits"),
+    ],
+)
+def test_what_is_allowed_is_no_fault(cls, check):
+    assert checked(cls, "estimator", check).verdict == "pass"
 
 
 def test_solutions_within_the_tolerance_may_differ():
