@@ -45,15 +45,8 @@ def test_a_folder_that_cannot_be_written_is_wrong_and_a_full_disk_is_noted(tmp_p
 
 def test_what_others_do_there_and_what_is_not_installed_is_noted(monkeypatch):
     monkeypatch.setattr(doctor, "find_spec", lambda name: None if name == "asv" else name)
-    for busy, free, state, words in (
-        (
-            30,
-            4.0,
-            "note",
-            (": times measured now are disturbed", "; other programs use much of it"),
-        ),
-        (25, 4.1, "ok", ("", "")),
-    ):
+    advice = ": times measured now are disturbed", "; other programs use much of it"
+    for busy, free, state, words in ((30, 4.0, "note", advice), (25, 4.1, "ok", ("", ""))):
         memory = SimpleNamespace(available=free * 1e9, total=16e9)
         monkeypatch.setattr("psutil.cpu_percent", lambda interval, busy=busy: busy)
         monkeypatch.setattr("psutil.virtual_memory", lambda memory=memory: memory)

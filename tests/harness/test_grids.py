@@ -135,12 +135,9 @@ def test_a_grid_that_makes_no_sense_is_refused(task, message):
 def test_the_grids_of_a_table_make_as_many_entries_as_are_allowed(monkeypatch):
     monkeypatch.setattr(grid, "MAX_ENTRIES", 5)
     fewer, more = ({**TASK, "label": "a", "C": [*range(1, n)]} for n in (3, 5))
-    assert (
-        len(Study(name="grid", task=[fewer, TASK, {**fewer, "label": "b"}], solver=[SMO]).task) == 5
-    )
-    with pytest.raises(
-        StudyError, match=r"grids of \[\[task\]\] make more than 5 entries"
-    ) as caught:
+    table = [fewer, TASK, {**fewer, "label": "b"}]
+    assert len(Study(name="grid", task=table, solver=[SMO]).task) == 5
+    with pytest.raises(StudyError, match=r"\[\[task\]\] make more than 5 entries") as caught:
         Study(name="grid", task=[fewer, more], solver=[SMO])
     assert caught.value.at == ("task", 1)
 
@@ -162,11 +159,8 @@ name = "SMO"
         parse_study(text.encode(), where="grid.toml")
     assert str(caught.value) == "grid.toml:7: task[2].gamma = -1.0: should be greater than 0"
     unknown = text.replace("-1.0", "1.0").replace("checkers", "chekers")
-    with pytest.raises(StudyError) as caught:
+    with pytest.raises(StudyError, match=r"^grid.toml:6: task\[2\].dataset: unknown .*\)$"):
         parse_study(unknown.encode(), where="grid.toml")
-    assert str(caught.value) == (
-        "grid.toml:6: task[2].dataset: unknown dataset 'chekers' (did you mean 'checkers'?)"
-    )
     # Two grids of one dataset need names of their own.
     alike = text.replace('"checkers"', '"digits"').replace("[0.1, -1.0,\n  0.2]", "0.1")
     with pytest.raises(StudyError) as caught:

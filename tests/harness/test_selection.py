@@ -1,7 +1,6 @@
 """Parts of a study: by names, by numbers, by expressions."""
 
 import itertools
-import random
 import time
 from pathlib import Path
 
@@ -179,7 +178,6 @@ WRONG = [
         ("Cc == 10", "unknown name 'Cc' (did you mean 'C'?)"),
         ("solver.max_epoch > 1", "unknown name 'solver.max_epoch' (did you mean 'solver.max_"),
         ('class == "SBQ"', "no run of the study is chosen"),
-        ("C == 11", "no run of the study is chosen"),
         ("C in [1, None]", "'[1, None]' is no name, number, text"),
         ("C == 10 is 10", "only ==, !=, <, <=, >, >=, in and not in compare"),
         ("C = 10", "not an expression (invalid syntax"),
@@ -187,6 +185,9 @@ WRONG = [
         ("C == {[1]}", "'{[1]}' is no name, number, text"),
         ("class_weight == 1", "unknown name 'class_weight'"),
         ("C == gamma()", "'gamma()' is no name, number, text"),
+        *((f"C == {odd}", "is no name, number, text") for odd in ("1j", "b''", "f'{C}'", "-'a'")),
+        ("lambda: C", "'lambda: C' is no comparison"),
+        ("C == 1\0", "not an expression"),
         ("1 == 1", "'1 == 1' compares no property of a run"),
         ("C in 10", "'in' takes a list"),
         ("C is 10", "only ==, !=, <, <=, >, >=, in and not in compare"),
@@ -206,23 +207,6 @@ def test_a_wrong_selection_is_refused_in_a_line(text, selection, message):
     assert message in said
     assert said.isprintable()
     assert said.startswith("--where") == ("where" in selection)
-
-
-def test_noise_is_chosen_or_refused(grid):
-    draw = random.Random(5)
-    pieces = [
-        *("C", "gamma", "class", "solver", "solver.", ".", "seed", "==", "!=", "<", "in", "not in"),
-        *("and", "or", "not", "(", ")", "[", "]", ",", "1", "1e400", "-", '"SBP"', "'", "true"),
-        *("lambda", ":", "=", "\n", "\\", "#", "\0", "é", "1j", "b''", "f'{C}'", "*", "await"),
-    ]
-    refused = 0
-    for _ in range(600):
-        text = " ".join(draw.choice(pieces) for _ in range(draw.randint(1, 8)))
-        try:
-            select(grid, where=text)
-        except StudyError:
-            refused += 1
-    assert 300 < refused <= 600
 
 
 def test_a_seed_that_a_deterministic_solver_does_not_have(tmp_path, make_study):

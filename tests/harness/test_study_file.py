@@ -114,12 +114,7 @@ def test_a_folder_of_the_users_does_not_hide_a_registered_dataset(tmp_path):
         (VALID, "[budget]", "[budget]\ncheckpoint_factor = 1.009", "budget.checkpoint_factor = 1."),
         (VALID, "timeout = 5.0", 'zp = ["C"]', "unknown key 'budget.zp' (known: timeout, cpu_time"),
         (VALID, "C = 10", 'label = ""', "task[1].label = '': must not be empty"),
-        (
-            VALID.strip(),
-            '"mine"',
-            '"my own"',
-            "name = 'my own': may hold letters, digits, '.', '_' and",
-        ),
+        (VALID.strip(), '"mine"', '"my own"', "name = 'my own': may hold letters, digits, '.', "),
         (VALID, "[[solver]]", "[solver]", "solver = {'name': 'SMO'}: must be a list; for one of t"),
         (VALID, "[budget]\ntimeout", "budget", "budget = 5.0: must be a table, { key"),
         (VALID, '[[solver]]\nname = "SMO"\n', "", "a study needs at least one [[solver]]"),
@@ -161,11 +156,7 @@ def test_all_mistakes_are_told_a_line_each_if_they_can_be_read():
     for old, new, line in (("dataset", "dataste", 7), ("[[task]]", "[[tasks]]", 6)):
         place, words = mistakes(VALID.replace(old, new))[0]
         assert (place, words[:17]) == (line, "unknown key 'task")
-    for number, last in (
-        (20, "unknown key 'solver[1].k19'"),
-        (21, "1 more mistake"),
-        (30, "10 more mistakes"),
-    ):
+    for number, last in ((20, "unknown key"), (21, "1 more mistake"), (30, "10 more mistakes")):
         told = mistakes(VALID + "".join(f"k{key} = 0\n" for key in range(number)))
         assert len(told) == min(21, number)
         assert told[-1][1].startswith(last)
