@@ -311,11 +311,13 @@ def _command_of(results: Path) -> str:
 
 def _command_line(study: str | None, options: Mapping[str, Any]) -> str:
     """The command that makes the same results."""
+    from ..study.grid import short
+
     words = ["marginbench", "run", *([study] if study else [])]
     for name, values in options.items():
         for value in values if isinstance(values, list) else [values]:
             if value is not None:
-                words += [f"--{name}", f"{value:g}" if isinstance(value, float) else str(value)]
+                words += [f"--{name}", short(value)]
     return shlex.join(words)
 
 

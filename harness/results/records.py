@@ -250,8 +250,8 @@ def _adapters(declared: Any) -> dict[str, TypeAdapter[Any]]:
     for name, item in columns_of(declared).items():
         hint = hints[name]
         if _is_of(int, hint):
-            low = -(2**63) if item.low is None else int(item.low)
-            hint = Annotated[hint, Field(ge=low, lt=2**63)]
+            # All of them count something.
+            hint = Annotated[hint, Field(ge=int(item.low or 0), lt=2**63)]
         elif item.low is not None or item.high is not None:
             hint = Annotated[hint, Field(ge=item.low, le=item.high)]
         elif item.json:
@@ -270,7 +270,7 @@ def _is_of(plain: type, hint: Any) -> bool:
 def _checked_json(text: str, kind: str) -> str:
     """The text, if it is that of a JSON object, or of an array of objects ("array")."""
     value = json.loads(text)
-    items = value if kind == "array" and isinstance(value, list) else [value]
+    items = value if isinstance(value, list) else [value]
     if isinstance(value, list) != (kind == "array") or not all(isinstance(i, dict) for i in items):
         raise ValueError(f"no JSON {kind}")
     return text

@@ -155,6 +155,6 @@ def unpacked(text: str, n_test: int) -> Mask | None:
         data = inflate.decompress(base64.b64decode(text, validate=True), limit + 1)
     except (binascii.Error, zlib.error, ValueError):
         return None
-    if len(data) != limit or not text:
+    if len(data) != limit or not inflate.eof:
         return None
     return np.unpackbits(np.frombuffer(data, np.uint8), count=n_test).astype(bool)

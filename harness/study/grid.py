@@ -113,7 +113,7 @@ def _entries(entry: Any, axes: Axes) -> Iterator[Any]:
 
 def _groups(zipped: Any, lists: Mapping[_Address, Sequence[Any]]) -> list[tuple[_Address, ...]]:
     """Lists that go together, each group at the place of its first list; the others are alone."""
-    groups = zipped if zipped and _all_are(zipped, list | tuple) else [zipped]
+    groups = zipped if _all_are(zipped, list | tuple) else [zipped]
     if not all(_all_are(group, str) for group in groups):
         message = 'must be a list of names, as ["C", "gamma"], or a list of such lists'
         raise StudyError(message, at=(ZIP,))

@@ -45,7 +45,7 @@ MAX_LABEL = 100
 
 
 def _printable(text: str) -> str:
-    if not text.isprintable() or visible(text, 10 * len(text)) != text.strip(" "):
+    if not text.isprintable():
         raise ValueError("must hold printable characters only")
     return text
 
@@ -245,7 +245,7 @@ class TaskEntry(StudyPart):
     @property
     def facets(self) -> dict[str, Any]:
         """What it is, by name; the values in its tables have names of their own."""
-        values = self.model_dump(exclude={"label"}, exclude_none=True)
+        values = self.model_dump(exclude={"label"})
         facets = dict(item for table in self.axes.tables for item in values.pop(table).items())
         return facets | {k: v for k, v in values.items() if not isinstance(v, Mapping)}
 

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ValidationError
 
 from ...data_loaders import suggest
 from ..errors import SolverError, StudyError
-from ..words import shown, visible
+from ..words import plural, shown, visible
 from .grid import ZIP, key_path
 from .model import (
     KINDS,
@@ -201,7 +201,8 @@ def mistakes(error: ValidationError, file: StudyFile, model: type[BaseModel]) ->
                 messages[path] = f"{file.at(path)}: {_explained(problem, path, model)}"
     lines = [messages[path] for path in sorted(messages, key=lambda path: file.line(path) or 0)]
     rest = len(lines) - MAX_MISTAKES
-    return lines if rest <= 0 else [*lines[:MAX_MISTAKES], f"{file.where}: {rest} more mistakes"]
+    more = plural(rest, "more mistake")
+    return lines if rest <= 0 else [*lines[:MAX_MISTAKES], f"{file.where}: {more}"]
 
 
 def _explained(problem: Any, location: KeyPath, model: type[BaseModel]) -> str:
@@ -231,9 +232,7 @@ def _table_at(location: KeyPath, model: type[BaseModel]) -> type[BaseModel]:
         if isinstance(part, str):
             annotation = model.model_fields[part].annotation
             types = (*get_args(annotation), annotation)
-            model = next(
-                each for each in types if isinstance(each, type) and issubclass(each, BaseModel)
-            )
+            model = next(each for each in types if isinstance(each, type))
     return model
 
 
@@ -241,7 +240,7 @@ def to_toml(study: StudyBase) -> str:
     """The text of a study file; what has its default is left out."""
     import tomli_w
 
-    values = study.model_dump(exclude_none=True, exclude_defaults=True)
+    values = study.model_dump(exclude_defaults=True)
     for table, axes in study.axes().items():
         for entry in values.get(table, ()):
             # A list that would be read as a grid.

@@ -35,7 +35,7 @@ name = "SBP"
 @pytest.mark.parametrize(
     ("code", "arguments", "message"),
     [
-        (2, ["rnu"], "No such command 'rnu'"),
+        (2, ["xyz"], "No such command 'xyz' (see 'marginbench --help')\n"),
         (2, ["run", "--seeds", "0"], "the number of seeds must be from 1 to 200000, not 0"),
         (2, ["run", "--seeds", "many"], "Invalid value for '--seeds'"),
         (2, ["run", "--timeout", "-1"], "the timeout must be a number of seconds > 0, not -1"),
@@ -74,7 +74,8 @@ def small(tmp_path, monkeypatch, in_this_process):
 
 
 def test_a_run_tells_what_it_did_and_where(run, small):
-    code, out, err = run("run", "small.toml", "--solver", "smo", "--seeds", "2")
+    words = ("--seeds", "2", "--jobs", "2", "--timeout", "12345.678")
+    code, out, err = run("run", "small.toml", "--solver", "smo", *words)
     assert code == 0
     assert out.splitlines() == [
         "tables",
@@ -85,7 +86,9 @@ def test_a_run_tells_what_it_did_and_where(run, small):
     assert "[2/2] checkers · SMO · seed " in err
     # The page names the commands that made it.
     command = (small / "results/small/report.html").read_text()
-    assert command == "marginbench run small.toml --solver smo --seeds 2"
+    assert command == (
+        "marginbench run small.toml --solver smo --seeds 2 --timeout 12345.678 --jobs 2"
+    )
     # Quiet: the report, and what failed. SBP takes nu from the optimum, and there is none.
     quiet = run("run", "small.toml", "--solver", "smo", "--quiet")
     assert quiet == (0, "results/small/report.html\n", "")
@@ -224,6 +227,9 @@ def test_a_terminal_gets_lines_that_fit(run, small, monkeypatch, arguments):
     monkeypatch.setenv("COLUMNS", "80")
     lines = run(*arguments)[1].splitlines()
     assert max(map(len, lines)) <= 80 < max(map(len, whole))
+    # What goes on stands below the last column, or a little to the right.
+    margin = min(60, whole[0].index("SUMMARY")) if arguments == ["solvers"] else 4
+    assert margin in {len(line) - len(line.lstrip()) for line in lines}
     assert "".join(lines).replace(" ", "") == "".join(whole).replace(" ", "")
 
 

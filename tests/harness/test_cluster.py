@@ -18,9 +18,6 @@ from marginbench.harness.results.journal import Journal
 
 from .answers import FakeExecutor
 
-#: A scheduler, without the package that connects with it.
-MISSING = {"scheduler": "tcp://node0:1"}
-
 
 @pytest.fixture(autouse=True)
 def all_installed(monkeypatch):
@@ -28,14 +25,14 @@ def all_installed(monkeypatch):
 
 
 def test_a_scheduler_and_a_cluster(tmp_path):
-    for address in ("tcp://node0:8786", "node0:8786", "tls://10.0.0.1:1", "tcp://[::1]:8786"):
+    for address in ("tcp://node0:8786", "node0:8786", "tls://10.0.0.1:1", "tcp://[::1]:65535"):
         engine = chosen_engine(address, timing=True)
         assert (engine.scheduler, engine.timing) == (address, True)
     file = tmp_path / "slurm.toml"
-    for text in ('jobs = 20\nmemory = "4GB"\n', '[cluster]\njobs = 20\nmemory = "4GB"\n'):
-        file.write_text(text)
+    for text, workers in (("jobs = 20\n", 20), ("[cluster]\njobs = 1\n", 1), ("", 1)):
+        file.write_text(text + 'memory = "4GB"\n')
         engine = chosen_engine(cluster="slurm", options=file)
-        assert (engine.cluster, engine.workers) == ("slurm", 20)
+        assert (engine.cluster, engine.workers) == ("slurm", workers)
         assert engine.options == {"memory": "4GB"}
     for text in ("jobs = 0", "jobs = true", "jobs = '3'", "cluster = 1", "jobs"):
         file.write_text(text)
@@ -51,17 +48,18 @@ def test_a_scheduler_and_a_cluster(tmp_path):
         ({"scheduler": "tcp://a:1", "jobs": 2}, r"--jobs 2: is for runs on this machine"),
         ({"scheduler": ""}, r"--scheduler '': must be tcp://HOST:PORT"),
         ({"scheduler": "http://node0:8786"}, r"'http://node0:8786': must be tcp://HOST:PORT"),
-        ({"scheduler": "tcp://node0:99999"}, r"'tcp://node0:99999': must be"),
+        ({"scheduler": "tcp://node0:65536"}, r"'tcp://node0:65536': must be"),
+        ({"scheduler": "tcp://node0:0"}, r"'tcp://node0:0': must be"),
         ({"scheduler": "tcp://me:secret@node0:1"}, r"'tcp://\.\.\.@node0:1': must be"),
         ({"cluster": "slrum"}, r"--cluster 'slrum' is not known.*slurm"),
         ({"options": Path("a.toml")}, r"--cluster-options a.toml: needs --cluster"),
         ({"cluster": "slurm", "options": Path("no.toml")}, r"no\.toml: cannot be read"),
-        (MISSING, r"--scheduler needs the package distributed: pip install"),
+        ({"scheduler": "tcp://a:1"}, r"^--scheduler needs the package distributed: pip install '"),
+        ({"cluster": "kubernetes"}, r"kubernetes needs the package dask_kubernetes: .* dask-kub"),
     ],
 )
 def test_what_does_not_go_together_is_told(given, words, monkeypatch):
-    if given == MISSING:
-        monkeypatch.setattr(cluster, "find_spec", lambda name: None)
+    monkeypatch.setattr(cluster, "find_spec", lambda name: None if name in words else name)
     with pytest.raises(UserError, match=words):
         chosen_engine(**given)
 

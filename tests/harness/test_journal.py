@@ -9,6 +9,7 @@ import shutil
 from contextlib import closing
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from marginbench import parse_record
@@ -22,7 +23,7 @@ from marginbench.harness.results.description import (
 from marginbench.harness.results.feasibility import FeasibilityRecord, Stage
 from marginbench.harness.results.journal import TABLE, Journal, line_of, record_line, runs_table
 from marginbench.harness.results.records import SCHEMA_VERSION
-from marginbench.harness.results.svm import Checkpoint, Record
+from marginbench.harness.results.svm import Checkpoint, Record, packed, unpacked
 
 LONG = os.environ.get("MARGINBENCH_FAULTS") == "long"
 COMMON = {
@@ -69,7 +70,7 @@ def journal_with(results, *records):
     plan(results, *records)
     with closing(Journal(results)) as journal:
         for record in records:
-            journal.append_record(record)
+            assert journal.append_record(record).key == record.key
     return Journal(results)
 
 
@@ -81,15 +82,17 @@ def several(n):
 def test_a_record_comes_back_as_it_was(tmp_path, make):
     records = [make(), make(seed=1, key="cd" * 32, counters=None, trace=[], status="failed")]
     assert [*map(parse_record, map(record_line, records))] == records
-    assert parse_record(record_line(records[0]).decode()) == records[0]
+    assert parse_record(record_line(records[0]).decode().strip()) == records[0]
     # Entries of headers that it does not know are passed over.
     assert parse_record(record_line(records[0], later=1)) == records[0]
     journal_with(tmp_path, *records)
     assert [*Journal(tmp_path).records()] == records
     (path,) = Journal(tmp_path).segments()
-    # What it took but for compiling is in its header, for forecasts.
-    timed = make(wall_s=79.0, data_s=1.0, compile_s=9.0)
-    assert json.loads(record_line(timed)[33:].partition(b"\t")[0])["seconds"] == 80.0
+    # What it took but for compiling is in its header, for forecasts, and on what machine.
+    machine = {"processor": "P", "cores": 4, "cores_logical": 8, "memory_mb": 15_900}
+    timed = make(wall_s=79.0, data_s=1.0, compile_s=9.0, environment=json.dumps(machine))
+    header = json.loads(record_line(timed)[33:].partition(b"\t")[0])
+    assert (header["seconds"], header["machine"]) == (80.0, "P, 8 cores, 16 GB")
     assert path.stat().st_mode & 0o044  # others may read results
 
 
@@ -105,13 +108,14 @@ def test_a_line_is_strict_json():
 
 @each_kind
 def test_what_no_run_can_have_is_impossible(make):
-    record = make()
+    record = make(n_iter=2**63 - 1, counters={"kernel_evals": 0})
     assert record.impossible == ""
     for changes, complaint in (
         ({"status": "zonk"}, "status is 'zonk'"),
         ({"params": "[]"}, "params is '[]'"),
         ({"counters": {"inner_products": -1}}, "counters is {'inner_products': -1}"),
         ({"seed": 2**63}, "seed is 9223372036854775808"),
+        ({"jobs": -1}, "jobs is -1"),
         ({"test_error": math.nan}, "test_error is nan"),
         ({"test_error": 1.5}, "test_error is 1.5"),
         ({"trace": [replace(record.trace[0], n_iter=-3)]}, "n_iter is -3"),
@@ -152,7 +156,8 @@ def test_a_line_of_another_release_ends_the_command(tmp_path):
 
 
 def test_a_description_of_another_release_is_not_taken_for_one_of_this(tmp_path):
-    write_description(tmp_path, {"schema_version": DESCRIPTION + 1, "name": "a"})
+    values = {"schema_version": DESCRIPTION + 1, "name": "a"}
+    assert write_description(tmp_path, values)
     message = rf"study\.json: written by another release of marginbench .*{DESCRIPTION + 1}"
     with pytest.raises(UserError, match=message) as told:
         read_description(tmp_path)
@@ -201,6 +206,16 @@ def test_no_damage_is_misread_or_fatal(tmp_path):
             assert content[: damage.byte].count(b"\n") == damage.line - 1
 
 
+def test_a_line_that_has_changed_since_it_was_read_is_named(tmp_path):
+    journal = journal_with(tmp_path, *several(2))
+    (path,), entry = journal.segments(), journal.entries[1]
+    content = path.read_bytes()
+    assert journal.load(entry) == several(2)[1]
+    path.write_bytes(content.replace(b"digits", b"digitz"))
+    with pytest.raises(RecordError, match=rf"^{path}: byte {entry.offset}: damaged"):
+        journal.load(entry)
+
+
 def test_no_damage_shows_another_description(tmp_path):
     values = {"schema_version": DESCRIPTION, "name": "é", "tasks": [{"C": 0.1}] * 9}
     write_description(tmp_path, values)
@@ -237,6 +252,11 @@ def test_what_others_write_is_known_while_they_live(tmp_path):
         assert (len(mine.entries), mine.damages, mine.others()) == (1, [], [path.name])
         (start,) = mine.running()
         assert (start.key, start.cell) == start_of(second)
+        # So is what they plan.
+        assert mine.plan == {}
+        plan(here, second)
+        mine.refresh()
+        assert [*mine.plan.values()] == [second.key]
         assert other.running() == []
         shutil.copytree(here, there)
         with path.open("ab") as file:
@@ -262,6 +282,10 @@ def test_what_others_write_is_known_while_they_live(tmp_path):
         file.write(b"x")  # ... unless it grows: on a shared disk, its writer is elsewhere
     reader.refresh()
     assert reader.others() == [copy.name]
+    with copy.open("ab") as file:
+        file.write(b"\n" + line_of({"type": "end", "schema": SCHEMA_VERSION}, {}))
+    reader.refresh()
+    assert reader.others() == []
 
 
 def test_a_line_that_is_finished_while_it_is_looked_at_is_no_damage(tmp_path, monkeypatch):
@@ -312,6 +336,7 @@ def test_the_last_line_counts_but_one_that_was_cut_short_never_replaces_a_whole_
         ("budget", "max_seconds=60 are over", "budget"),
         ("converged", "", "converged"),
         ("timeout", "", "converged"),
+        ("budget", "max_seconds=60 are over", "converged"),
         ("crashed", "", "converged"),
         ("budget", "", "budget"),
     ):
@@ -361,10 +386,21 @@ def test_the_table_is_that_of_the_journal(tmp_path):
 def test_a_run_that_was_killed_has_the_numbers_of_its_last_checkpoint():
     first = feasibility_record().trace[0]
     last = replace(first, n_iter=2, wall_s=2.0, counters={"matvecs": 8}, phi_up=0.5)
-    record = feasibility_record(wall_s=9.0, trace=[first, last])
+    record = feasibility_record(wall_s=9.0, trace=[first, first, last])
     record.take_last_checkpoint()
     assert (record.n_iter, record.counters, record.phi_up) == (2, {"matvecs": 8}, 0.5)
     assert record.wall_s == 9.0  # the time that it was given, not that of the checkpoint
+
+
+def test_the_mistakes_of_a_model_come_back_and_what_holds_no_such_number_is_none():
+    for n in (1, 7, 8, 9, 1000):
+        mistakes = np.random.default_rng(n).random(n) < 0.3
+        text = packed(mistakes)
+        assert np.array_equal(unpacked(text, n), mistakes)
+        for wrong in (text[:-4], f"{text[:4]}\n{text[4:]}", f"{text}A"):
+            assert unpacked(wrong, n) is None
+        assert unpacked(text, n + 8) is unpacked(text, n - 8) is None
+    assert unpacked("", 0) is None
 
 
 def test_a_journal_that_cannot_be_listed_is_no_empty_one(tmp_path):

@@ -1,6 +1,7 @@
 """Running studies: nothing is repeated, nothing is lost, and the exit code tells the truth."""
 
 import json
+import math
 import shutil
 import signal
 from collections import Counter
@@ -60,8 +61,14 @@ def test_nothing_is_run_again_but_failures_if_asked(tmp_path, two_solvers):
 def test_what_is_recorded_of_a_run(tmp_path, two_solvers):
     found = {"C": 3.0, "tuning": "[]", "tuning_evals": 7}
     killed = Outcome("timeout", reason="too long", columns=found, phase="solve", solve_s=2.0)
-    run_study(two_solvers, tmp_path, executor=FakeExecutor(SDCA=killed), jobs=2)
+    executor = FakeExecutor(SDCA=killed)
+    run_study(two_solvers, tmp_path, executor=executor, jobs=2)
+    # Of the study, the defaults, and what is allowed in all.
+    limits = executor.ran[0].limits
+    assert (limits.memory, limits.total, limits.cpu) == (2000.0, 60 + 1800 + 600 + 2 * 20, math.inf)
+    assert limits.seconds["solve"] == 20.0
     record = records_of(tmp_path)["SMO", 1]
+    assert json.loads(record.budget)["total_timeout"] == limits.total
     assert record.suboptimality == pytest.approx(0.05)
     assert (record.n_train, record.fingerprint, record.jobs) == (100, "f" * 64, 2)
     params = json.loads(record.params)
@@ -238,6 +245,9 @@ def test_an_interrupt_is_raised_where_nothing_is_half_done(tmp_path, two_solvers
             signal.raise_signal(signal.SIGINT)
 
     # After the last run it says what is recorded.
-    with pytest.raises(InterruptedRunError, match="4 of 4 runs are recorded") as caught:
+    with pytest.raises(InterruptedRunError) as caught:
         run_study(two_solvers, tmp_path, executor=executor, exchange=exchange)
+    assert str(caught.value) == (
+        f"interrupted; 4 of 4 runs are recorded in {tmp_path}; run the same command again to resume"
+    )
     assert caught.value.summary.statuses == {"converged": 4}

@@ -20,9 +20,11 @@ def test_a_new_study_is_valid_and_never_overwrites(run, tmp_path):
     assert (code, (tmp_path / "mine.toml").read_text()) == (2, before)
     assert err == "marginbench: mine.toml exists and is left as it is; choose another name\n"
     assert run("study", "validate", "mine.toml") == (0, "ok: 2 tasks x 3 solvers: 14 runs\n", "")
-    code, _, err = run("study", "new", "../mine")
-    assert (code, err.count("\n")) == (2, 1)
-    assert "'../mine' is no name for a study" in err
+    for name in ("../mine", "a" * 101):
+        code, _, err = run("study", "new", name)
+        assert (code, err.count("\n")) == (2, 1)
+        assert f"'{name}' is no name for a study" in err
+    assert run("study", "new", "a" * 100)[0] == 0
 
 
 @pytest.mark.slow

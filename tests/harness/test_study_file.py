@@ -59,6 +59,7 @@ TUNED = """
 name = "tuned"
 [tuning]
 method = "halving"
+seed = 0
 folds = 3
 [[task]]
 dataset = "digits"
@@ -84,6 +85,10 @@ def mistakes(text):
 def test_width_and_C_come_from_the_dataset_where_they_are_left_out():
     task, source = parse(VALID.replace("gamma = 0.1\nC = 10", "")).task[0], find("digits")
     assert (task.gamma, task.C) == (source.default_gamma, source.default_C)
+    # All else has the defaults of the page.
+    assert (task.degree, task.coef0, task.fit_intercept, task.reference) == (3, 0.0, False, True)
+    cell, images = parse(FEASIBILITY).tasks
+    assert (cell.kappa, images.unit_norm, images.instances) == (1.0, True, 1)
 
 
 def test_a_folder_of_the_users_does_not_hide_a_registered_dataset(tmp_path):
@@ -99,13 +104,17 @@ def test_a_folder_of_the_users_does_not_hide_a_registered_dataset(tmp_path):
         (VALID, "timeout =", "timeoutt =", "unknown key 'budget.timeoutt' (did you mean 'timeo"),
         (VALID, '"digits"', '"digts"', "task[1].dataset: unknown dataset 'digts' (did you mean"),
         (VALID, '"SMO"', '"SBQ"', "solver[1].name: unknown solver 'SBQ' (did you mean 'SBP'?)"),
-        (VALID, "gamma = 0.1", 'kernel = "rbff"', "task[1].kernel = 'rbff' is not known (did you"),
+        (VALID, "C = 10", 'kernel = "rbff"', "task[1].kernel = 'rbff' is not known (did you"),
+        (VALID, "C = 10", 'kernel = "precomputed"', "task[1].kernel = 'precomputed' is not known"),
+        (VALID, "C = 10", 'kernel = "poly"\ncoef0 = inf', "task[1].coef0 = inf: should be a fini"),
         (VALID, "seeds = 2", "seeds = 0", "seeds = 0: should be greater than or equal to 1"),
+        (VALID, "seeds = 2", 'seeds = "2"', "seeds = '2': should be a valid integer"),
+        (VALID, '"digits"', '""', "task[1].dataset = '': must not be empty"),
         (VALID, "gamma = 0.1", "gamma = inf", "task[1].gamma = inf: should be a finite number"),
         (VALID, "[budget]", "[budget]\ncheckpoint_factor = 1.009", "budget.checkpoint_factor = 1."),
         (VALID, "timeout = 5.0", 'zp = ["C"]', "unknown key 'budget.zp' (known: timeout, cpu_time"),
         (VALID, "C = 10", 'label = ""', "task[1].label = '': must not be empty"),
-        (VALID, '"mine"', '"my own"', "name = 'my own': may hold letters, digits, '.', '_' and"),
+        (VALID.strip(), '"mine"', '"my own"', "name = 'my own': may hold letters, digits, '.', "),
         (VALID, "[[solver]]", "[solver]", "solver = {'name': 'SMO'}: must be a list; for one of t"),
         (VALID, "[budget]\ntimeout", "budget", "budget = 5.0: must be a table, { key"),
         (VALID, '[[solver]]\nname = "SMO"\n', "", "a study needs at least one [[solver]]"),
@@ -121,6 +130,8 @@ def test_a_folder_of_the_users_does_not_hide_a_registered_dataset(tmp_path):
         (FEASIBILITY, '"ten digits"', '"Easy"', "two entries of [[cell]] and [[images]] have the"),
         (TUNED, "folds = 3", "folds = 3\nvalidation = 0.5", "tuning: validation and folds exclude"),
         (TUNED, "folds = 3", 'resource = "kernel_evals"', "tuning.resource = 'kernel_evals' doub"),
+        (FEASIBILITY, "[5, 20]", "[20, 5]", "images[1].stages = [20, 5]: numbers of iterations mu"),
+        (TUNED, "C = [0.1, 1]", "C = [inf]", "task[1].tune = {'C': [inf], 'gamma': [0.1]}: C must"),
         (TUNED, "C = [0.1, 1]", "C = [0, 1]", "task[1].tune = {'C': [0, 1], 'gamma': [0.1]}: C m"),
         (TUNED, "gamma = [0.1]", "degree = [2]", "task[1].tune = {'C': [0.1, 1], 'degree': [2]}: "),
         (TUNED, "tune = { C", "C = 1\ntune = { C", "task[1].tune = {'C': [0.1, 1], 'gamma': [0.1"),
@@ -138,15 +149,17 @@ def test_a_mistake_is_one_line_that_names_line_key_and_value(text, old, new, mes
 def test_all_mistakes_are_told_a_line_each_if_they_can_be_read():
     names = VALID.replace('"digits"', '"digit"').replace('name = "SMO"', 'name = "SMOO"')
     keys = VALID.replace("seeds = 2", "sedes = 2\ntitel = 3")
-    for text, lines in ((names, [7, 11]), (keys, [3, 4])):
+    values = VALID.replace("seeds = 2", "seeds = 0").replace("= 5.0", "= -5.0")
+    for text, lines in ((names, [7, 11]), (keys, [3, 4]), (values, [3, 5])):
         assert [line for line, _ in mistakes(text) if line] == lines
     # A misspelt key is named before the one that is then missing.
     for old, new, line in (("dataset", "dataste", 7), ("[[task]]", "[[tasks]]", 6)):
         place, words = mistakes(VALID.replace(old, new))[0]
         assert (place, words[:17]) == (line, "unknown key 'task")
-    told = mistakes(VALID + "".join(f"k{number} = 0\n" for number in range(30)))
-    assert len(told) == 21
-    assert told[-1][1] == "10 more mistakes"
+    for number, last in ((20, "unknown key"), (21, "1 more mistake"), (30, "10 more mistakes")):
+        told = mistakes(VALID + "".join(f"k{key} = 0\n" for key in range(number)))
+        assert len(told) == min(21, number)
+        assert told[-1][1].startswith(last)
 
 
 @pytest.mark.parametrize(
@@ -161,7 +174,8 @@ def test_all_mistakes_are_told_a_line_each_if_they_can_be_read():
         (lambda: Budget(timout=1), "Budget: unknown key 'timout' (did you mean 'timeout'?)"),
         (lambda: run("quickstart", solvers=[1]), "1 is no name; give a text, such as 'SMO' or"),
         (lambda: load_study("quikstart"), "unknown study 'quikstart' (did you mean 'quickstart'"),
-        (lambda: load_study("nowhere/study.toml"), "no such study file: nowhere/study.toml"),
+        (lambda: load_study("nowhere.toml"), "no such study file: nowhere.toml"),
+        (lambda: load_study("nowhere/study"), "no such study file: nowhere/study"),
         (
             lambda: parse('name = "x"\nseeds = = 3\n'),
             "study.toml: not valid TOML: Invalid value (at line 2",

@@ -74,8 +74,10 @@ def test_what_tuning_found_is_in_the_outcome_however_it_ends(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "change", [{"test_error": 2.0}, {"odd": 2.0}, {"tuning": "none"}, {"tuning_evals": -5}]
-)
+    "change",
+    [{"test_error": 2.0}, {"odd": 2.0}, {"tuning": "none"}, {"tuning": "[1]"},
+     {"tuning_evals": -5}, {"tuning_cpu_s": -0.1}],
+)  # fmt: skip
 def test_what_no_tuning_can_have_found_ends_the_run(tmp_path, change):
     outcome = watched(TUNED, tmp_path, {"columns": FOUND | change}).check()
     assert outcome.status == "crashed"

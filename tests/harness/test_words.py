@@ -6,7 +6,7 @@ import unicodedata
 from hypothesis import given, strategies as st
 
 from marginbench.harness.errors import first_line
-from marginbench.harness.words import visible, visible_lines
+from marginbench.harness.words import shown as shown_value, visible, visible_lines
 
 # Surrogates and unassigned code points included.
 TEXTS = st.text(st.characters(min_codepoint=0, max_codepoint=sys.maxunicode), max_size=300)
@@ -37,6 +37,7 @@ def test_a_long_text_says_how_long_it_was():
     assert len(shown) == 500
     assert shown.endswith("x... (5 242 880 characters)")
     assert visible("x" * 500, 500) == "x" * 500
+    assert (shown_value("x" * 58), shown_value("x" * 59)) == (f"'{'x' * 58}'", f"'{'x' * 56}...")
     # A traceback keeps its head and tail.
     text = "Traceback (most recent call last):\n" + "  frame\n" * 10_000 + "ValueError: at last"
     shown = visible_lines(text)

@@ -12,7 +12,16 @@ from marginbench.harness.conformance import estimators
 from marginbench.harness.conformance.running import CHECKS, checked
 from marginbench.harness.conformance.scaffold import write_solver
 from marginbench.harness.loading import load_class
-from marginbench.solvers import PCT, SDCA, SMO, Solution, Solver, WeightedSolver, hyperparameters
+from marginbench.solvers import (
+    PCT,
+    SBP,
+    SDCA,
+    SMO,
+    Solution,
+    Solver,
+    WeightedSolver,
+    hyperparameters,
+)
 
 #: A fault -> a class that has it, the check that is meant for it, and words of what that says.
 FAULTS = {}
@@ -77,6 +86,7 @@ def with_fitted(**values):
 
 
 broken("words_for_n_iter", "fit", "n_iter_ is 'many'; return", fit=with_fitted(n_iter_="many"))
+broken("negative_n_iter", "fit", "n_iter_ is -1; return", fit=with_fitted(n_iter_=-1))
 broken("no_counters", "fit", "counters_ is None although", fit=with_fitted(counters_=None))
 broken("no_default", "constructor", "width has no default", __init__=lambda self, width: None)
 broken("takes_anything", "scikit-learn", "check for NaN and inf in fit", fit=takes_anything)
@@ -307,6 +317,25 @@ def test_what_is_written_to_begin_with_passes_and_every_check_has_a_fault_that_i
     assert {check for _, check, _ in FAULTS.values()} == set(CHECKS["estimator"])
 
 
+WITHOUT_ITERATIONS = type("Single", (SDCA,), {"fit": with_fitted(n_iter_=0)})
+
+
+@pytest.mark.parametrize(
+    ("cls", "check"),
+    [
+        (WITHOUT_ITERATIONS, "fit"),
+        # It needs no parameters for what it does not support.
+        (IgnoresWeights, "traits"),
+        # Its slack is that of the solution for C.
+        (SBP, "objective"),
+        # It counts iterations, not epochs.
+        (SMO, "limits"),
+    ],
+)
+def test_what_is_allowed_is_no_fault(cls, check):
+    assert checked(cls, "estimator", check).verdict == "pass"
+
+
 def test_solutions_within_the_tolerance_may_differ():
     tols = itertools.cycle([1.0, 0.3, 0.1])
 
@@ -322,16 +351,23 @@ def test_solutions_within_the_tolerance_may_differ():
     assert checked(Uneven, "estimator", "several classes").verdict == "pass"
 
 
-def test_what_scikit_learn_asserts_without_a_word_is_shown(monkeypatch):
+def test_what_scikit_learn_asserts_without_a_word_is_shown_and_how_many_more_fail(monkeypatch):
+    wrong, names = FAULTS["wrong_sign"][0], ["check_class_weight_classifiers"]
+    with pytest.raises(AssertionError) as caught:
+        check_classifiers_train("Own", wrong())
+
     def check_estimator(solver, **options):
-        with pytest.raises(AssertionError) as caught:
-            check_classifiers_train("Own", solver)
-        name = "check_classifiers_train"
-        return [{"check_name": name, "status": "failed", "exception": caught.value}]
+        failed = {"status": "failed", "exception": caught.value}
+        return [{"check_name": name, **failed} for name in names]
 
     monkeypatch.setattr(estimators, "check_estimator", check_estimator)  # all take seconds
-    found = checked(FAULTS["wrong_sign"][0], "estimator", "scikit-learn")
-    assert found.detail.startswith("check_classifiers_train: assert accuracy_score(")
+    for name, others in (("check_classifiers_train", 0), ("check_dtype", 1)):
+        names.append(name)
+        found = checked(wrong, "estimator", "scikit-learn")
+        assert found.detail.startswith("check_classifiers_train: assert accuracy_score(")
+        assert found.detail.count("(and 1 more check)") == found.detail.count("(and") == others
+    # What looks for a separator need not find one there.
+    assert checked(IgnoresWeights, "estimator", "scikit-learn").detail.startswith("check_dtype: ")
 
 
 # Feasibility methods

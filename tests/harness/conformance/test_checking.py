@@ -113,6 +113,7 @@ def test_a_class_is_checked_for_the_kind_of_studies_that_takes_it(tmp_path):
         (["sklearn.svm:SVC"], "sklearn.svm:SVC is not derived from marginbench.Solver; a class wi"),
         (["SMO", "--kind", "svn"], "unknown kind 'svn' (did you mean 'svm'?)"),
         (["SMO", "--timeout", "0"], "--timeout must be a number of seconds > 0, not 0"),
+        (["SMO", "--timeout", "inf"], "--timeout must be a number of seconds > 0, not inf"),
     ],
 )
 def test_a_mistake_is_one_line(run, tmp_path, monkeypatch, arguments, message):
