@@ -1,6 +1,7 @@
 """Parts of a study: by names, by numbers, by expressions."""
 
 import itertools
+import random
 import time
 from pathlib import Path
 
@@ -207,6 +208,23 @@ def test_a_wrong_selection_is_refused_in_a_line(text, selection, message):
     assert message in said
     assert said.isprintable()
     assert said.startswith("--where") == ("where" in selection)
+
+
+def test_noise_is_chosen_or_refused(grid):
+    draw = random.Random(5)
+    pieces = [
+        *("C", "gamma", "class", "solver", "solver.", ".", "seed", "==", "!=", "<", "in", "not in"),
+        *("and", "or", "not", "(", ")", "[", "]", ",", "1", "1e400", "-", '"SBP"', "'", "true"),
+        *("lambda", ":", "=", "\n", "\\", "#", "\0", "é", "1j", "b''", "f'{C}'", "*", "await"),
+    ]
+    refused = 0
+    for _ in range(600):
+        text = " ".join(draw.choice(pieces) for _ in range(draw.randint(1, 8)))
+        try:
+            select(grid, where=text)
+        except StudyError:
+            refused += 1
+    assert 300 < refused <= 600
 
 
 def test_a_seed_that_a_deterministic_solver_does_not_have(tmp_path, make_study):
