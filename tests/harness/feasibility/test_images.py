@@ -50,6 +50,7 @@ def test_points_are_drawn_evenly_and_the_parts_do_not_meet(four_classes):
     assert points["test"][0] is four_classes.X_test
     other = draw(changed({"unit_norm": False}, seed=1))["train"][0]
     assert not np.array_equal(other, X)
+    assert len(draw(changed({"n_train": 360}))["train"][1]) == 360  # all that there are
     unit = draw(WORK)["test"][0]
     np.testing.assert_allclose(np.linalg.norm(unit, axis=1), 1, rtol=1e-12)
 
@@ -57,7 +58,7 @@ def test_points_are_drawn_evenly_and_the_parts_do_not_meet(four_classes):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"n_train": 404}, "404 training and 40 validation points .* class 0 has only 100 points"),
+        ({"n_train": 364}, "364 training and 40 validation points .* class 0 has only 100 points"),
         ({"n_train": 3}, "3 training and .* evenly from 4 classes, at least one of each"),
     ],
 )

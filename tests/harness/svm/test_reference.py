@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from marginbench.data_loaders import load
+from marginbench.data_loaders import Dataset, load
+from marginbench.harness.errors import ReferenceFailure
+from marginbench.harness.evaluation import reference
 from marginbench.harness.evaluation.reference import reference_optimum, references_folder
 from marginbench.harness.evaluation.svm import Problem, ReferenceWork
 
@@ -84,6 +86,34 @@ def test_a_linear_task_without_bias_has_the_same_optimum_by_either_way(C, monkey
         assert found.nu == pytest.approx(other.nu, rel=1e-3)
         assert found.alpha_sum == pytest.approx(other.alpha_sum, rel=1e-2)
         assert found.n_support > 0
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "C", "primal", "expected"),
+    [
+        # w = 2, alpha = (2, C, 0): the loss of the second point is 3/4.
+        ([0.5, -0.125, 2.0], [1, -1, 1], 8.0, 8.0, (0.125, 2, 1, 10.0)),
+        # w = 0, which has no direction and no nu: both alpha are C.
+        ([1.0, 1.0], [1, -1], 2.0, 4.0, (None, 2, 0, 4.0)),
+    ],
+)
+def test_an_optimum_that_is_known_by_hand(x, y, C, primal, expected, monkeypatch):
+    X, y = np.array(x)[:, None], np.array(y)
+    data = Dataset("", {}, X, y, X, y, "f" * 64, "", "")
+    monkeypatch.setattr(reference, "load_task_data", lambda problem: data)
+    found, _ = compute(ReferenceWork(Problem("", {}, {"name": "linear"}, C, False), 1e-9))
+    assert found.primal == pytest.approx(primal, rel=1e-8)
+    nu, n_support, n_free, alpha_sum = expected
+    assert (found.n_support, found.n_free) == (n_support, n_free)
+    assert found.alpha_sum == pytest.approx(alpha_sum, rel=1e-6)
+    assert found.nu == (None if nu is None else pytest.approx(nu, rel=1e-6))
+
+
+def test_an_optimum_that_is_not_accurate_enough_is_none(monkeypatch):
+    monkeypatch.setattr(reference, "_SMALLEST_TOL", 5e-4)
+    words = r"gap of 0\.00\d+ at best; 0\.0001 is asked for"
+    with pytest.raises(ReferenceFailure, match=words):
+        compute(job(tol=1e-4))
 
 
 @pytest.mark.slow
