@@ -87,7 +87,7 @@ def test_evaluation_is_not_in_the_clocks():
     assert 0.02 <= watched.states[-1].wall_s < time.monotonic() - begun - 7 * PAUSE
     assert watched.states[-1].cpu_s < 3 * PAUSE
     # Snapshots that the solver makes are its own affair; what follows is evaluation.
-    assert 7 * PAUSE <= monitor.evaluation_s < time.monotonic() - begun
+    assert 15 * PAUSE <= monitor.evaluation_s < time.monotonic() - begun
     # Each checkpoint says itself that solving goes on.
     paused = ["evaluate", "solve"]
     phases = [item["phase"] for item in watched.messages if "phase" in item]
