@@ -174,15 +174,20 @@ def test_errors_on_some_folds_are_not_compared_with_those_on_all(data):
 
 def test_halving_keeps_the_best_and_fits_them_to_more_points(data):
     build = Build()
-    found = tuned(data, build, method="halving")
-    sizes = [[trial.points for trial in found.trials if trial.round == i] for i in range(3)]
-    assert sizes == [[37] * 4, [75] * 2, [150]]
-    first = {GRID.index(trial.params): trial.error for trial in found.trials[:4]}
-    best = sorted(first, key=lambda place: (first[place], place))[:2]
-    assert [GRID.index(trial.params) for trial in found.trials[4:6]] == best
-    assert found.trials[6].params == GRID[found.choice]
+    grid = configurations({"C": [0.01, 0.1, 1.0, 10.0], "gamma": [1.0, 10.0]})
+    found = tuned(data, build, method="halving", configurations=grid)
+    rounds = [
+        {grid.index(trial.params): trial for trial in found.trials if trial.round == i}
+        for i in range(3)
+    ]
+    sizes = [[trial.points for trial in of.values()] for of in rounds]
+    assert sizes == [[37] * 8, [75] * 4, [150] * 2]
+    best = [sorted(of, key=lambda place, of=of: (of[place].error, place)) for of in rounds]
+    assert [list(of) for of in rounds[1:]] == [best[0][:4], best[1][:2]]
+    # Each round has another winner.
+    assert found.choice == best[2][0] != best[1][0] != best[0][0]
     # The points of a round are among those of the next, with the classes in proportion.
-    small, large = (set(places_of(data, build.fitted[place][1])) for place in (0, 4))
+    small, large = (set(places_of(data, build.fitted[place][1])) for place in (0, 8))
     assert small < large
     rows = np.r_[np.flatnonzero(data.y_train > 0)[:20], np.flatnonzero(data.y_train < 0)[:80]]
     few = replace(data, X_train=data.X_train[rows], y_train=data.y_train[rows])
@@ -192,9 +197,10 @@ def test_halving_keeps_the_best_and_fits_them_to_more_points(data):
     assert counts == [33] * 4 + [66] * 2
     assert abs((build.fitted[0][2] > 0).mean() - 0.2) < 0.05
     # A round that is not complete decides nothing.
-    cut = tuned(data, method="halving", evaluations=float(sum(each("kernel_evals", found)[:4]) + 1))
-    assert each("ended", cut)[4:] == ["cut short", "not tried"]
-    assert cut.choice == best[0]
+    limit = float(sum(each("kernel_evals", found)[:10]) + 1)
+    cut = tuned(data, method="halving", configurations=grid, evaluations=limit)
+    assert each("ended", cut)[8:] == ["completed"] * 2 + ["cut short", "not tried"]
+    assert cut.choice == best[0][0]
 
 
 def test_a_tuning_that_runs_out_scores_what_it_has(data):
