@@ -1,6 +1,7 @@
 """From a task and a solver to a run: what is skipped and why, which parameters it gets, its key."""
 
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -266,12 +267,15 @@ def test_a_solver_of_another_problem_runs_only_if_asked_to(name, bias, skipped, 
     assert same.key == plan(name, fit_intercept=bias).key
     found = []
     for each in (run, same):
-        columns = each.columns | {"primal": 11.0}
+        columns = each.columns | {"primal": 11.0, "dual": 10.5}
         record = KIND.record(key="", study="s", task="t", solver="mine", seed=0, **columns)
         KIND.complete(record, each)
-        found.append(record.suboptimality)
+        found.append((record.suboptimality, record.gap))
+        record.primal, record.gap = math.inf, None
+        KIND.complete(record, each)
+        assert (record.primal, record.gap, record.suboptimality) == (None, None, None)
     # The objective of another problem is not compared.
-    assert found == [None, pytest.approx(0.1)]
+    assert found == [(None, 0.5), (pytest.approx(0.1), 0.5)]
 
 
 @pytest.mark.parametrize(
