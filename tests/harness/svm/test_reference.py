@@ -74,8 +74,8 @@ def test_a_damaged_file_is_computed_again_with_a_note(damage):
 @pytest.mark.parametrize(
     ("x", "y", "C", "primal", "expected"),
     [
-        # w = 2, alpha = (2, C, 0): the loss of the second point is 3/4.
-        ([0.5, -0.125, 2.0], [1, -1, 1], 8.0, 8.0, (0.125, 2, 1, 10.0)),
+        # w = 1/2, alpha = (1/8, C, 0): the loss of the second point is 3/4.
+        ([2.0, -0.5, 8.0], [1, -1, 1], 0.5, 0.5, (0.5, 2, 1, 0.625)),
         # w = 0, which has no direction and no nu: both alpha are C.
         ([1.0, 1.0], [1, -1], 2.0, 4.0, (None, 2, 0, 4.0)),
     ],
