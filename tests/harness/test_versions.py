@@ -246,6 +246,6 @@ def test_what_options_added_is_explained_and_a_run_found_by_its_key(folder):
     with pytest.raises(UserError, match="give the beginning of a key, or TASK/SOLVER/SEED"):
         chosen(found, found[1].key[:3])
     # Runs of many seeds share a line.
-    for seeds, words in (((2, 0, 1), "0 to 2"), ((7, 0, 1), "0, 1, 7"), ((1, 0), "0, 1")):
+    for seeds, words in (((3, 1, 2), "1 to 3"), ((7, 0, 1), "0, 1, 7"), ((1, 0), "0, 1")):
         runs = [replace(found[1], seed=seed) for seed in seeds]
         assert f" / seeds {words}: " in list(in_words(runs))[1]
