@@ -168,7 +168,7 @@ class Tuning(Generic[WorkT]):
     def _try(self, index: int, number: int, each: Round) -> Trial:
         """Fit one configuration to each part and score it; it may not take more than is left."""
         params = self.search.configurations[index]
-        trial = Trial(params, number, min(each.points, *(len(fit) for fit, _ in self._splits)))
+        trial = Trial(params, number, each.points)
         wrong = 0
         for order, held_out in self._splits:
             spent = [*self.trials, trial]

@@ -139,7 +139,6 @@ class _Configuration(Configuration):
         tuning, budget = self.study.tuning, self.study.budget
         return Search(
             configurations=configurations(values),
-            seed=(tuning.seed, 0),
             method=tuning.method,
             resource=tuning.resource,
             validation=tuning.validation or Search.validation,

@@ -229,7 +229,7 @@ def test_only_what_is_lost_is_asked_for_by_a_command_with_nothing_left_to_do(
     assert summary.statuses == whole.statuses
     executor = Lenient()
     shown = preview(load_study(folder / "mine.toml"), folder / "results", executor, print)
-    assert (executor.asked, shown.counts) == ([], {"recorded": 1})
+    assert (executor.asked, shown.counts, shown.solving_s) == ([], {"recorded": 1}, 0)
     for lost in ("datasets/**/*.parquet", "references/*.json", FACTS):
         assert ran()[0] == 0
         for path in folder.parent.rglob(lost):

@@ -55,10 +55,14 @@ def test_each_class_dataset_and_optimum_is_asked_for_once(study, eager):
         "digits-2": REFERENCE,
         "checkers": "the task has reference = false",
     }
-    optima = [job.work for job in workers.asked if isinstance(job.work, ReferenceWork)]
+    jobs = [job for job in workers.asked if isinstance(job.work, ReferenceWork)]
+    optima = [job.work for job in jobs]
     # The optimum is that of the data as they were loaded, with the width that follows from them.
     assert [work.problem.kernel["gamma"] for work in optima] == [0.25, 0.5]
     assert {work.problem.fingerprint for work in optima} == {DATA.fingerprint}
+    # Half an hour of solving beside all limits of a run; two fifths of the memory for kernel rows.
+    assert {(job.limits.seconds["solve"], job.limits.total) for job in jobs} == {(1800.0, 4300.0)}
+    assert {work.cache_mb for work in optima} == {800.0}
 
 
 def test_a_class_that_cannot_be_imported_ends_it_before_data_are_loaded(study):

@@ -2,6 +2,8 @@
 
 import io
 import json
+import time
+from contextlib import closing
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -16,6 +18,9 @@ from marginbench.harness.execution.progress import (
 from marginbench.harness.jobs import Limits
 from marginbench.harness.planning.forecast import Forecast, span
 from marginbench.harness.planning.plan import Run, in_rounds
+from marginbench.harness.planning.status import Monitor
+from marginbench.harness.results.description import SCHEMA_VERSION, write_description
+from marginbench.harness.results.journal import Journal
 
 from .test_journal import feasibility_record, svm_record
 
@@ -50,6 +55,31 @@ def test_a_pair_takes_the_mean_of_its_runs_or_as_long_as_others():
     forecast.add(fast, 2.0)
     assert forecast.remaining({fast: 10}, [(fast, 1.0), (slow, 300.0)]) == 10.5
     assert forecast.remaining({fast: 1}, [(slow, 10.0)]) == 90.0
+
+
+def test_a_look_at_a_folder_that_two_commands_fill(tmp_path, monkeypatch):
+    clock = [time.time()]
+    monkeypatch.setattr("time.time", lambda: clock[0])
+    a = {"task": "a", "solver": "SMO"}
+    cells = [{**a, "seed": seed, "key": f"{seed:064}"} for seed in range(12)]
+    described = {"schema_version": SCHEMA_VERSION, "name": "board", "jobs": 2, "planned": cells}
+    write_description(tmp_path, described)
+    with closing(Journal(tmp_path)) as journal, closing(Journal(tmp_path)) as other:
+        for cell, status in zip(cells, ("converged", "crashed"), strict=False):
+            journal.append_record(svm_record(**cell, status=status, wall_s=100.0))
+        journal.append_start(cells[2]["key"], ("a", "SMO", 2))
+        other.begin()
+        clock[0] += 40.0
+        look = Monitor(tmp_path).look()
+    # Of four jobs: nine runs, and the rest of one.
+    assert list(look.in_words()) == [
+        "board: 2 of 12 runs recorded, about 4 min 00 s left",
+        "1 converged, 1 crashed",
+        "2 commands at work",
+        "another machine: 2 done, 1 failed, 1 running",
+        "running 40 s: a / SMO / seed 2",
+    ]
+    assert (look.left, look.damaged, len(look.failures)) == (10, 0, 1)
 
 
 def test_times_in_words():

@@ -14,6 +14,7 @@ from marginbench.harness.execution import runner
 from marginbench.harness.execution.runner import run_study
 from marginbench.harness.jobs import Outcome
 from marginbench.harness.planning.preflight import DescribeWork
+from marginbench.harness.planning.report import preview
 from marginbench.harness.results.journal import Journal
 from marginbench.harness.results.svm import Record
 from marginbench.harness.study.select import select
@@ -51,6 +52,11 @@ def test_nothing_is_run_again_but_failures_if_asked(tmp_path, two_solvers):
     assert (second.planned, second.already_recorded, still.ran) == (4, 4, [])
     assert (second.statuses, second.exit_code, second.changed) == (first.statuses, 1, False)
     assert written(tmp_path) == files
+    counts = [
+        preview(two_solvers, tmp_path, FakeExecutor(), print, retry_failed=retry).counts
+        for retry in (False, True)
+    ]
+    assert counts == [{"recorded": 4}, {"recorded": 2, "to do": 2}]
     third = run_study(two_solvers, tmp_path, executor=again, retry_failed=True)
     assert (third.statuses, third.exit_code, len(again.ran)) == ({"converged": 4}, 0, 2)
     # Of more seeds only the new ones are run.
@@ -94,6 +100,8 @@ def test_what_is_recorded_of_a_run(tmp_path, two_solvers):
         # No limit is the widest.
         ("timeout", "cpu_timeout", 1.0, None, True),
         ("timeout", "cpu_timeout", None, 1.0, False),
+        # Then it follows from the others.
+        ("timeout", "total_timeout", 100.0, None, True),
     ],
 )
 def test_a_raised_limit_gives_another_chance(
@@ -172,6 +180,8 @@ def test_a_deterministic_solver_runs_once(tmp_path, make_study):
     # Where it is tuned, the seed decides which points values are tried on.
     tuned = {"dataset": "digits", "label": "tuned", "gamma": 0.1, "tune": {"C": [1.0, 10.0]}}
     study = make_study(task=[TASK, tuned], solver=solvers, seeds=3)
+    # By the timeouts: 20 s for a fit; 680 s for tuning, of which 600 s are an evaluation's.
+    assert preview(study, tmp_path, FakeExecutor(), print, jobs=2).solving_s == 14 * 10 + 8 * 340
     run_study(study, tmp_path, executor=FakeExecutor())
     found = json.loads((tmp_path / "study.json").read_text())
     planned = Counter(f"{run['task']} {run['solver']}" for run in found["planned"])
@@ -206,11 +216,11 @@ def test_only_values_that_are_known_are_checked(tmp_path):
         "        if isinstance(self.size, str): raise KeyError('a bug')\n"
         "    def _solve(self, problem, monitor): ...\n"
     )
-    known = ({"nu": -1.0}, {"nu": 1.0, "size": np.ones(3)})
+    known = ({"nu": -1.0}, {"nu": -1.0, "size": np.ones(3)})
     # Values of the task, parameters that there are not, and bugs are told by the runs.
     unknown = ({"nu": "reference"}, {"nu": -1.0, "sizes": 1}, {}, {"nu": 1.0, "size": "broken"})
     found = DescribeWork(f"{file}:Mine", "svm", known + unknown).run(print)
-    assert found.refusals == ("nu is below 0", "", "", "", "", "")
+    assert found.refusals == ("nu is below 0", "nu is below 0", "", "", "", "")
 
 
 def test_a_folder_keeps_the_runs_of_one_study(tmp_path, make_study):

@@ -1,10 +1,13 @@
 """Runs on generated problems: counts, the trace, and certificates that are checked from scratch."""
 
+import json
+import math
 from dataclasses import replace
 from time import process_time
 
 import pytest
 
+from marginbench.harness.evaluation import separation
 from marginbench.harness.evaluation.feasibility import FeasibilityWork
 from marginbench.solvers.feasibility.spaces import Space
 
@@ -19,6 +22,7 @@ NONE = replace(EASY, problem=LAP, params={"tol": 1e-2, "history": 1.25})
 THIN = replace(NONE, problem=LAP | {"m": 9, "n": 8})
 
 METHODS = """
+import json
 import time
 from dataclasses import replace
 from marginbench import MPLFP, PCT, hyperparameters
@@ -36,6 +40,9 @@ class Mine(MPLFP):
         if self.how == "dawdles":
             time.sleep(0.2)
         found = super().solve(A, **limits)
+        if self.how.startswith("{"):
+            point = found.history[0]._replace(**json.loads(self.how))
+            return replace(found, history=[point, *found.history[1:]])
         if self.how == "says that -y separates":
             return replace(found, y=-found.y)
         if self.how == "says that it is proven that nothing separates":
@@ -84,7 +91,7 @@ def test_a_certificate_that_nothing_separates():
     assert max(thin["phi_up"], found["phi_up"]) <= 1e-2
 
 
-def test_a_run_that_is_cut_off_keeps_what_it_has(recwarn):
+def test_a_run_that_is_cut_off_keeps_what_it_has(recwarn, monkeypatch):
     cut = replace(
         NONE, problem=LAP | {"m": 9, "n": 10}, params={"tol": 0.0, "history": 1.0, "max_iter": 3}
     )
@@ -92,6 +99,8 @@ def test_a_run_that_is_cut_off_keeps_what_it_has(recwarn):
     assert (found["status"], found["found"], found["n_iter"]) == ("budget", "budget", 3)
     assert found["reason"] == "max_iter=3 iterations are done"
     assert [stage.n_iter for stage in trace] == [1, 2, 3]
+    monkeypatch.setattr(separation, "_MOST_POINTS", 2)
+    assert [stage.n_iter for stage in run(cut)[1]] == [1, 3]
     found, _, _ = run(replace(EASY, max_seconds=1e-9))
     assert (found["status"], found["n_iter"]) == ("budget", 1)
     assert found["reason"] == "max_seconds=1e-09 are over"
@@ -120,6 +129,22 @@ def test_a_false_certificate_is_wrong(mine):
         found = mine(how, work)
         assert found["status"] == "wrong"
         assert reason in found["reason"]
+
+
+@pytest.mark.parametrize(
+    ("name", "possible", "impossible"),
+    [
+        ("iteration", [0, 1], [-1, 1000000]),
+        ("matvecs", [0, 2**63 - 1], [-1, 2**63]),
+        ("seconds", [0.0], [-1e-9, math.inf]),
+        ("phi_lo", [-1.0], [math.nan]),
+    ],
+)
+def test_a_history_has_only_points_that_a_run_can_have(mine, name, possible, impossible):
+    for value in (*possible, *impossible):
+        found = mine(json.dumps({name: value}))
+        reason = "" if value in possible else "the history has a point that no run can have"
+        assert found["reason"] == reason, value
 
 
 def test_a_method_of_the_user_cannot_change_the_problem_and_all_that_it_does_takes_time(mine):

@@ -9,6 +9,8 @@ import pytest
 from marginbench.data_loaders import DataError
 from marginbench.harness.evaluation.feasibility import FeasibilityWork
 from marginbench.harness.evaluation.separation import draw
+from marginbench.solvers import MPKFP
+from marginbench.solvers.interface.one_vs_rest import OneVsRest
 
 from ..answers import carried_out as run
 
@@ -32,6 +34,9 @@ def four_classes(monkeypatch):
         y_train, y_test = np.arange(400) % 4, np.arange(80) % 4
         X_train = 0.5 * rng.standard_normal((400, 6)) + np.eye(4, 6)[y_train]
         X_test = 0.5 * rng.standard_normal((80, 6)) + np.eye(4, 6)[y_test]
+        # The last feature tells the first class.
+        X_train[:, 5] += 4.0 * (y_train == 0)
+        X_test[:, 5] += 4.0 * (y_test == 0)
 
     monkeypatch.setattr(
         "marginbench.harness.evaluation.separation.load", lambda *given, **options: Data
@@ -50,6 +55,8 @@ def test_points_are_drawn_evenly_and_the_parts_do_not_meet(four_classes):
     assert points["test"][0] is four_classes.X_test
     other = draw(changed({"unit_norm": False}, seed=1))["train"][0]
     assert not np.array_equal(other, X)
+    for n in (4, 360):  # one of each class, and all that there are
+        assert len(draw(changed({"n_train": n}))["train"][1]) == n
     unit = draw(WORK)["test"][0]
     np.testing.assert_allclose(np.linalg.norm(unit, axis=1), 1, rtol=1e-12)
 
@@ -57,7 +64,7 @@ def test_points_are_drawn_evenly_and_the_parts_do_not_meet(four_classes):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"n_train": 404}, "404 training and 40 validation points .* class 0 has only 100 points"),
+        ({"n_train": 364}, "364 training and 40 validation points .* class 0 has only 100 points"),
         ({"n_train": 3}, "3 training and .* evenly from 4 classes, at least one of each"),
     ],
 )
@@ -80,11 +87,25 @@ def test_the_best_width_is_trained_and_scored_at_stages(four_classes):
     # A stage is a shorter run.
     short, _, _ = run(changed({"stages": (5,), "gammas": (best,)}))
     assert short["test_error"] == trace[1].test_error
-    products = [stage.counters["matvecs"] for stage in trace]
-    assert products == sorted(products)
     # All classes share one kernel matrix; what the widths cost is not counted.
     assert found["counters"]["kernel_evals"] == 100 * 100
     assert found["tuning_s"] > 0
+
+
+def test_of_all_classes_costs_are_sums_and_bounds_are_the_extreme_ones(four_classes):
+    found, trace, _ = run(changed({"gammas": (2.0,), "stages": (1, 5, 12)}))
+    method = MPKFP(kernel="rbf", gamma=2.0, max_iter=12, history=1.0, tol=0.0, dtype="float64")
+    fitted = OneVsRest(method).fit(*draw(WORK)["train"])
+    results = [one.result_ for one in fitted.estimators_]
+    for stage in trace:
+        ends = [[p for p in one.history if p.iteration <= stage.n_iter][-1] for one in results]
+        assert stage.counters["matvecs"] == sum(end.matvecs for end in ends)
+        assert stage.phi_lo == min(end.phi_lo for end in ends)
+        assert stage.phi_up == max(end.phi_up for end in ends)
+    # One class is separated early, and what it found counts until the end.
+    assert sorted(one.n_iter for one in results)[0] < 12 == found["n_iter"]
+    assert (found["status"], found["reason"]) == ("budget", "1 of 4 classes separated")
+    assert found["counters"]["matvecs"] == sum(one.counters.matvecs for one in results)
 
 
 def test_the_two_classes_of_a_real_dataset_have_one_predictor():

@@ -6,8 +6,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 
-def make(alpha=1e-3):
-    return make_pipeline(StandardScaler(), SGDClassifier(alpha=alpha))
+def make(alpha=1e-3, seed=None):
+    return make_pipeline(StandardScaler(), SGDClassifier(alpha=alpha, random_state=seed))
 
 
 def make_nothing():

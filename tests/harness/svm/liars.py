@@ -8,7 +8,6 @@ import numba
 import numpy as np
 
 from marginbench.solvers import (
-    SMO,
     KernelParameters,
     LinearSDCA,
     Perceptron,
@@ -36,11 +35,6 @@ class LinearLiar(LinearSDCA):
 class InventsVotes(Perceptron):
     def decision_function(self, X):
         return super().decision_function(X) + 1
-
-
-class SwapsClasses(SMO):
-    def decision_function(self, X):
-        return super().decision_function(X)[:, ::-1]
 
 
 @numba.njit

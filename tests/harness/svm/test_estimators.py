@@ -100,6 +100,9 @@ def test_a_function_makes_a_pipeline_with_the_seed_of_the_run():
     first, again, other = (run(each)[0] for each in (work, work, replace(work, seed=4)))
     assert first["test_error"] == again["test_error"]
     assert first["train_error"] != other["train_error"]
+    # Its own seed stays.
+    set_to_4 = run(estimator(f"{MINE}:make", seed=4))[0]
+    assert set_to_4["train_error"] == other["train_error"]
 
 
 def test_an_early_end_is_told_by_its_warning(given):
@@ -109,6 +112,10 @@ def test_an_early_end_is_told_by_its_warning(given):
     assert columns["status"] == "budget"
     assert "failed to converge" in columns["reason"]
     assert (columns["train_error"], columns["test_error"]) == errors(same, given)
+    # Of a model that is judged as well.
+    columns, _ = run(estimator("sklearn.svm:SVC", solves=True, gamma=10.0, max_iter=1))
+    assert (columns["status"], columns["judged_by"]) == ("budget", "model")
+    assert "terminated early" in columns["reason"]
 
 
 def test_a_classifier_is_tuned_by_what_it_predicts(given):

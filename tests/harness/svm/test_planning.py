@@ -1,13 +1,14 @@
 """From a task and a solver to a run: what is skipped and why, which parameters it gets, its key."""
 
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from marginbench.harness.errors import StudyError, UserError
-from marginbench.harness.evaluation.svm import EstimatorWork, ReferenceInfo
+from marginbench.harness.evaluation.svm import EstimatorWork, ReferenceInfo, StoppingRules
 from marginbench.harness.planning.preflight import DescribeWork, Facts, SolverInfo
 from marginbench.harness.planning.svm import KIND
 
@@ -64,7 +65,8 @@ def test_a_tuned_run_searches_what_its_solver_takes(plan):
     assert json.loads(run.columns["kernel"]) == {"name": "rbf", "gamma": None}
     planned = json.loads(run.columns["params"])
     assert (planned["C"], planned["gamma"], planned["kernel"]) == (None, None, "rbf")
-    assert run.limits.seconds["tune"] > 2 * search.trial_seconds
+    # Twice what two trials may take, and an evaluation.
+    assert (run.limits.seconds["tune"], run.limits.total) == (840.0, 2580.0 + 840.0)
     # A linear method has no gamma, and a method without C only what is its own.
     linear = plan(solver(LINEAR), C=None, kernel="linear", tune={"C": [1.0, 10.0]})
     assert linear.work.search.configurations == ({"C": 1.0}, {"C": 10.0})
@@ -72,10 +74,12 @@ def test_a_tuned_run_searches_what_its_solver_takes(plan):
     own = plan(without, C=None, gamma=None, tune=tune, entry={"tune": {"eta0": [1, 2]}})
     assert own.work.search.configurations == ({"gamma": 0.5, "eta0": 1}, {"gamma": 0.5, "eta0": 2})
     assert plan(solver()).work.search is None
-    values = [float(value) for value in range(1, 41)]
-    message = "'mine' on 't' has 1600 configurations to choose from; give fewer values in tune"
+    values = [float(value) for value in range(1, 42)]
+    most = plan(solver(), C=None, gamma=None, tune={"C": values[:40], "gamma": values[:25]})
+    assert len(most.work.search.configurations) == 1000
+    message = "'mine' on 't' has 1025 configurations to choose from; give fewer values in tune"
     with pytest.raises(StudyError, match=message):
-        plan(solver(), C=None, gamma=None, tune={"C": values, "gamma": values})
+        plan(solver(), C=None, gamma=None, tune={"C": values, "gamma": values[:25]})
 
 
 UNCOUNTED = solver(instrumented=False)
@@ -176,6 +180,7 @@ def test_the_key_knows_what_changes_a_run_and_nothing_else(plan):
     runs = [plan(**{"info": INFO, **change}) for change in ({}, *OTHER_RUNS)]
     assert len({run.key for run in runs}) == len(runs)
     assert not [run for run in runs if "Infinity" in run.columns["key_parts"]]
+    assert plan(INFO, budget=ACCURATE).work.rules == StoppingRules(primal=10.0 * 1.01)
     for base, change in SAME_RUNS:
         base = {"info": INFO, **base}
         assert plan(**base, **change).key == plan(**base).key, change
@@ -262,12 +267,15 @@ def test_a_solver_of_another_problem_runs_only_if_asked_to(name, bias, skipped, 
     assert same.key == plan(name, fit_intercept=bias).key
     found = []
     for each in (run, same):
-        columns = each.columns | {"primal": 11.0}
+        columns = each.columns | {"primal": 11.0, "dual": 10.5}
         record = KIND.record(key="", study="s", task="t", solver="mine", seed=0, **columns)
         KIND.complete(record, each)
-        found.append(record.suboptimality)
+        found.append((record.suboptimality, record.gap))
+        record.primal, record.gap = math.inf, None
+        KIND.complete(record, each)
+        assert (record.primal, record.gap, record.suboptimality) == (None, None, None)
     # The objective of another problem is not compared.
-    assert found == [None, pytest.approx(0.1)]
+    assert found == [(None, 0.5), (pytest.approx(0.1), 0.5)]
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,12 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from marginbench.data_loaders import load
+from marginbench.data_loaders import Dataset, load
+from marginbench.harness.errors import ReferenceFailure
+from marginbench.harness.evaluation import reference
 from marginbench.harness.evaluation.reference import reference_optimum, references_folder
 from marginbench.harness.evaluation.svm import Problem, ReferenceWork
 
@@ -67,23 +70,35 @@ def test_a_damaged_file_is_computed_again_with_a_note(damage):
     assert compute(job())[0].note == ""
 
 
-@pytest.mark.parametrize("C", [0.05, 1.0])
-def test_a_linear_task_without_bias_has_the_same_optimum_by_either_way(C, monkeypatch):
-    text = {"n_train": 400, "n_test": 50, "n_features": 60, "density": 0.1}
-    task = Problem("random-text", text, {"name": "linear"}, C, False)
-    by_ascent, _ = compute(ReferenceWork(task, 1e-7))
-    (path,) = references_folder().glob("*.json")
-    path.unlink()
-    # One pass is not enough: SMO has to do it.
-    monkeypatch.setattr("marginbench.harness.evaluation.reference._LINEAR_EPOCHS", 1)
-    by_smo, _ = compute(ReferenceWork(task, 1e-7))
-    assert by_ascent.hash != by_smo.hash
-    for found, other in ((by_ascent, by_smo), (by_smo, by_ascent)):
-        assert found.gap == found.primal - found.dual <= 1e-7 * found.primal
-        assert found.dual <= other.primal
-        assert found.nu == pytest.approx(other.nu, rel=1e-3)
-        assert found.alpha_sum == pytest.approx(other.alpha_sum, rel=1e-2)
-        assert found.n_support > 0
+@pytest.mark.parametrize("epochs", [1000, 1])
+@pytest.mark.parametrize(
+    ("x", "y", "C", "primal", "expected"),
+    [
+        # w = 1/2, alpha = (1/8, C, 0): the loss of the second point is 3/4.
+        ([2.0, -0.5, 8.0], [1, -1, 1], 0.5, 0.5, (0.5, 2, 1, 0.625)),
+        # w = 0, which has no direction and no nu: both alpha are C.
+        ([1.0, 1.0], [1, -1], 2.0, 4.0, (None, 2, 0, 4.0)),
+    ],
+)
+def test_an_optimum_that_is_known_by_hand(x, y, C, primal, expected, epochs, monkeypatch):
+    # One pass of ascent is not enough: SMO has to do it.
+    monkeypatch.setattr(reference, "_LINEAR_EPOCHS", epochs)
+    X, y = sparse.csr_matrix(np.float32(x)[:, None]), np.int8(y)
+    data = Dataset("", {}, X, y, X, y, "f" * 64, "", "")
+    monkeypatch.setattr(reference, "load_task_data", lambda problem: data)
+    found, _ = compute(ReferenceWork(Problem("", {}, {"name": "linear"}, C, False), 1e-9))
+    assert found.primal == pytest.approx(primal, rel=1e-8)
+    nu, n_support, n_free, alpha_sum = expected
+    assert (found.n_support, found.n_free) == (n_support, n_free)
+    assert found.alpha_sum == pytest.approx(alpha_sum, rel=1e-6)
+    assert found.nu == (None if nu is None else pytest.approx(nu, rel=1e-6))
+
+
+def test_an_optimum_that_is_not_accurate_enough_is_none(monkeypatch):
+    monkeypatch.setattr(reference, "_SMALLEST_TOL", 5e-4)
+    words = r"gap of 0\.00\d+ at best; 0\.0001 is asked for"
+    with pytest.raises(ReferenceFailure, match=words):
+        compute(job(tol=1e-4))
 
 
 @pytest.mark.slow

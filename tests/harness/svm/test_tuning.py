@@ -81,7 +81,7 @@ def test_halving_halves_the_configurations_and_doubles_the_resource():
     assert search.rounds(800, 2) == [Round(8, 100), Round(4, 200), Round(2, 400), Round(1, 800)]
     # Ten points of each class at least: there is room for two rounds.
     assert search.rounds(70, 2) == [Round(8, 35), Round(4, 70)]
-    assert search.rounds(30, 2) == [Round(8, 30)]
+    assert search.rounds(10, 2) == [Round(8, 10)]
     counted = replace(search, resource="kernel_evals", trial_evaluations=8000.0)
     assert counted.rounds(70, 2) == [
         Round(8, 70, 1000.0), Round(4, 70, 2000.0), Round(2, 70, 4000.0), Round(1, 70, 8000.0)
@@ -144,6 +144,8 @@ def test_of_folds_each_point_is_scored_once_also_of_several_classes(data):
         wrong, rests = zip(*build.mistakes(points), strict=True)
         assert Counter(np.concatenate(rests).tolist()) == Counter(range(points.n_train))
         assert each("error", found) == [sum(wrong) / points.n_train]
+        costs = [estimator.counters_.kernel_evals for estimator, *_ in build.fitted]
+        assert each("kernel_evals", found) == [sum(costs)]
         assert 0 < sum(wrong) < points.n_train
 
 
@@ -151,7 +153,9 @@ def test_of_folds_each_point_is_scored_once_also_of_several_classes(data):
 def test_too_few_rows_to_tune_on_are_named(data, options, fewest):
     rows = np.r_[np.flatnonzero(data.y_train > 0)[:3], np.flatnonzero(data.y_train < 0)[:fewest]]
     few = replace(data, X_train=data.X_train[rows], y_train=data.y_train[rows])
-    with pytest.raises(ValueError, match=rf"too few rows to tune on \({3 + fewest}, of one class"):
+    with pytest.raises(
+        ValueError, match=rf"rows to tune on \({3 + fewest}, of one class {fewest}\)"
+    ):
         tuned(few, **options)
 
 
@@ -170,21 +174,33 @@ def test_errors_on_some_folds_are_not_compared_with_those_on_all(data):
 
 def test_halving_keeps_the_best_and_fits_them_to_more_points(data):
     build = Build()
-    found = tuned(data, build, method="halving")
-    sizes = [[trial.points for trial in found.trials if trial.round == i] for i in range(3)]
-    assert sizes == [[37] * 4, [75] * 2, [150]]
-    first = {GRID.index(trial.params): trial.error for trial in found.trials[:4]}
-    best = sorted(first, key=lambda place: (first[place], place))[:2]
-    assert [GRID.index(trial.params) for trial in found.trials[4:6]] == best
-    assert found.trials[6].params == GRID[found.choice]
+    grid = configurations({"C": [0.01, 0.1, 1.0, 10.0], "gamma": [1.0, 10.0]})
+    found = tuned(data, build, method="halving", configurations=grid)
+    rounds = [
+        {grid.index(trial.params): trial for trial in found.trials if trial.round == i}
+        for i in range(3)
+    ]
+    sizes = [[trial.points for trial in of.values()] for of in rounds]
+    assert sizes == [[37] * 8, [75] * 4, [150] * 2]
+    best = [sorted(of, key=lambda place, of=of: (of[place].error, place)) for of in rounds]
+    assert [list(of) for of in rounds[1:]] == [best[0][:4], best[1][:2]]
+    # Each round has another winner.
+    assert found.choice == best[2][0] != best[1][0] != best[0][0]
     # The points of a round are among those of the next, with the classes in proportion.
-    small, large = (set(places_of(data, build.fitted[place][1])) for place in (0, 4))
+    small, large = (set(places_of(data, build.fitted[place][1])) for place in (0, 8))
     assert small < large
-    assert abs((build.fitted[0][2] > 0).mean() - (data.y_train > 0).mean()) < 0.05
+    rows = np.r_[np.flatnonzero(data.y_train > 0)[:20], np.flatnonzero(data.y_train < 0)[:80]]
+    few = replace(data, X_train=data.X_train[rows], y_train=data.y_train[rows])
+    build = Build()
+    # Of folds the smallest part decides how many points there are.
+    counts = [trial.points for trial in tuned(few, build, method="halving", folds=3).trials]
+    assert counts == [33] * 4 + [66] * 2
+    assert abs((build.fitted[0][2] > 0).mean() - 0.2) < 0.05
     # A round that is not complete decides nothing.
-    cut = tuned(data, method="halving", evaluations=float(sum(each("kernel_evals", found)[:4]) + 1))
-    assert each("ended", cut)[4:] == ["cut short", "not tried"]
-    assert cut.choice == best[0]
+    limit = float(sum(each("kernel_evals", found)[:10]) + 1)
+    cut = tuned(data, method="halving", configurations=grid, evaluations=limit)
+    assert each("ended", cut)[8:] == ["completed"] * 2 + ["cut short", "not tried"]
+    assert cut.choice == best[0][0]
 
 
 def test_a_tuning_that_runs_out_scores_what_it_has(data):
@@ -200,6 +216,9 @@ def test_a_tuning_that_runs_out_scores_what_it_has(data):
     *errors, last = each("error", found)
     assert (errors[:2], last) == (each("error", free)[:2], None)
     assert found.choice == errors.index(min(errors))
+    # Where nothing is left, nothing is tried.
+    exact = tuned(data, Build(Pegasos), configurations=grid, evaluations=float(costs[0] + costs[1]))
+    assert each("ended", exact)[2:] == ["not tried"] * 2
     # Seconds end it as well.
     found = tuned(data, seconds=1e-9)
     assert each("ended", found) == ["cut short", *["not tried"] * 3]
@@ -260,8 +279,8 @@ def test_what_a_solver_does_not_take_stays_unknown():
 
 
 def test_a_row_of_a_class_that_was_not_fitted_is_a_mistake():
-    scores, y = np.array([1.0, -1.0, 1.0, np.nan]), np.array([1, 0, 2, 0])
-    assert mistaken(scores, y, np.array([0, 1])).tolist() == [False, False, True, True]
+    scores, y = np.array([1.0, -1.0, 1.0, np.nan, 0.0]), np.array([1, 0, 2, 0, 0])
+    assert mistaken(scores, y, np.array([0, 1])).tolist() == [False, False, True, True, False]
     # Of several classes the largest score counts, and none beside a NaN.
     several = np.array([[0.0, np.nan, 0.0], [0.0, 0.5, 0.2]])
     assert mistaken(several, np.array([1, 1]), np.arange(3)).tolist() == [True, False]
