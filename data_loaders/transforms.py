@@ -141,8 +141,8 @@ def unit_rows(X: Matrix) -> Any:
         shifts = _shifts(abs(sparse).max(axis=1).toarray().ravel())
         sparse.data = np.ldexp(sparse.data, np.repeat(shifts, np.diff(sparse.indptr)))
         norms = np.sqrt(np.asarray(sparse.multiply(sparse).sum(axis=1)).ravel())
-        # A row of norm 0 has nothing to divide: no zero is stored.
-        sparse.data /= np.repeat(norms, np.diff(sparse.indptr))
+        # Zeros may be stored.
+        sparse.data /= np.repeat(np.where(norms == 0, 1.0, norms), np.diff(sparse.indptr))
         return sparse.astype(np.float32)
     out = np.empty(X.shape, dtype=np.float32)
     for rows in row_chunks(X):

@@ -57,7 +57,7 @@ def own(tiny, made, **kwargs):
         {"dtype": np.float32, "n": 70_000},
         {"make": csr_matrix, "dtype": np.float32, "n": 70_000},
     ],
-    ids=str,
+    ids=["sparse", "nothing stored", "classes", "float32", "sparse float32"],
 )
 def test_every_bit_comes_back(tiny, kind):
     made = content(**kind)
