@@ -20,6 +20,8 @@ def test_a_new_study_is_valid_and_never_overwrites(run, tmp_path):
     assert (code, (tmp_path / "mine.toml").read_text()) == (2, before)
     assert err == "marginbench: mine.toml exists and is left as it is; choose another name\n"
     assert run("study", "validate", "mine.toml") == (0, "ok: 2 tasks x 3 solvers: 14 runs\n", "")
+    found = json.loads(run("study", "validate", "mine.toml", "--json")[1])
+    assert found == {"ok": True, "size": "2 tasks x 3 solvers: 14 runs", "skips": []}
     for name in ("../mine", "a" * 101):
         code, _, err = run("study", "new", name)
         assert (code, err.count("\n")) == (2, 1)

@@ -70,6 +70,7 @@ def test_the_exit_code_is_the_verdict(run, history, base, head, more, code, word
         assert "python -m benchmarks.work 'SMO rbf dense'" in out
         assert f"2.00{TIMES}" in out
     assert ("note: Known change, 1 value: steadier" in out) == (head == "known")
+    assert "environments" not in out
 
 
 def test_the_worst_environment_decides_and_json_says_the_same(run, history, tmp_path):
