@@ -22,7 +22,7 @@ from ..registration import register
 # The eigenvalues of a subsample are not quite those of all points: ratios of them are flattened by
 # this power, as in the authors' code.
 _POWER = 0.95
-# What is left of the largest step that batches beyond the critical size admit (authors' code).
+# What is left of the largest step that batches of the critical size admit (authors' code).
 _SAFETY = 0.99
 # Eigenvalues below this part of the largest are rounding, by type of the entries.
 _SMALLEST = {"float64": 1e-12, "float32": 1e-5}

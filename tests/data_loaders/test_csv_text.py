@@ -16,6 +16,7 @@ from .conftest import refused
 #: Rows of Covertype's kind: 54 integers and a class from 1 to 7.
 FOREST = np.random.default_rng(0).integers(0, 4000, (80, 55))
 FOREST[:, 54] = np.arange(80) % 7 + 1
+SIGNS = np.where(FOREST[:, 54] == 2, 1, -1)
 
 
 def csv(table, form="%d"):
@@ -24,14 +25,14 @@ def csv(table, form="%d"):
     return text.getvalue()
 
 
-SAMPLE = csv(np.column_stack((np.where(FOREST[:, 54] == 2, 1, -1), FOREST[:, :54])))
+SAMPLE = csv(np.column_stack((SIGNS, FOREST[:, :54])))
 
 
 def test_covtype(published):
     source = published("covtype", gzip.compress(csv(FOREST)))
     data = load(source)
     test, X, classes = np.arange(80) % 10 == 0, FOREST[:, :54], FOREST[:, 54]
-    np.testing.assert_array_equal(data.y_train, np.where(classes[~test] == 2, 1, -1))
+    np.testing.assert_array_equal(data.y_train, SIGNS[~test])
     low, high = X[~test].min(axis=0), X[~test].max(axis=0)
     np.testing.assert_allclose(data.X_test, (X[test] - low) / (high - low), rtol=1e-6, atol=1e-7)
     raw = load(source, {"positive": "none", "scale": "none"})
@@ -45,7 +46,7 @@ def test_the_sample_of_covtype_in_another_spelling(published):
     source = published("covtype-sample", lzma.compress(text))
     data, test = load(source, {"scale": "none"}), np.arange(80) % 3 == 2
     np.testing.assert_array_equal(data.X_test, FOREST[test, :54])
-    np.testing.assert_array_equal(data.y_test, np.where(FOREST[test, 54] == 2, 1, -1))
+    np.testing.assert_array_equal(data.y_test, SIGNS[test])
     X = load(source).X_train
     assert (X.shape, X.min(), X.max()) == ((54, 54), 0, 1)
 

@@ -1,6 +1,7 @@
 """The report of a study of feasibility methods: statistics by hand, and its own pages."""
 
 import math
+import shutil
 from contextlib import closing
 from dataclasses import replace
 
@@ -121,14 +122,16 @@ def test_page_and_terminal_show_the_same_numbers(folder, make, capsys):
     ]
 
 
-def test_the_limit_is_that_of_the_records(folder):
+def test_the_limit_is_that_of_the_records(folder, tmp_path):
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+
     def limit():
-        (section,) = feasibility.protocol_section(load_results(folder))
+        (section,) = feasibility.protocol_section(load_results(tmp_path))
         return section.data["limit"]
 
     assert limit() == "60"
-    longer = next(record for record in Journal(folder).records() if record.solver == "MPLFP")
-    with closing(Journal(folder)) as journal:
+    longer = next(record for record in Journal(tmp_path).records() if record.solver == "MPLFP")
+    with closing(Journal(tmp_path)) as journal:
         journal.append_record(replace(longer, budget='{"timeout": 400.0}'))
     assert limit() == "60 to 400"
 

@@ -30,6 +30,11 @@ def families_of(tasks):
     return families(tasks, pd.DataFrame({"task": sizes.keys(), "n_train": sizes.values()}))
 
 
+def sized(sizes):
+    """What describes tasks of these sizes."""
+    return {f"n={n}": {"dataset_params": {"n_train": n}} for n in sizes}
+
+
 def test_a_slope_and_its_interval_by_hand():
     exact = fit_slope(SIZES, [3.0 * n**1.5 for n in SIZES])
     assert exact.slope == pytest.approx(1.5, abs=1e-12)
@@ -100,8 +105,7 @@ def folder(make, write_results):
         *(run("cuts", 10_000, seed, 100.0, 1000, **late) for seed in range(2)),
     ]
     records[8] = replace(records[8], **late, cpu_s=9e9)  # the last one of SMO
-    tasks = {f"n={n}": {"dataset_params": {"n_train": n}} for n in SIZES}
-    return write_results(records, tasks, missing=[("n=10000", "SMO", 3)])
+    return write_results(records, sized(SIZES), missing=[("n=10000", "SMO", 3)])
 
 
 @pytest.fixture(scope="module")
@@ -166,5 +170,4 @@ def test_a_page_has_the_section_only_with_a_family(folder, make, results_of):
     ]
     assert 'href="#scaling"' in page
     two = [make.finished(f"n={n}", "SMO", 0, make.trace([n], [0.1]), n_train=n) for n in SIZES[:2]]
-    tasks = {f"n={n}": {"dataset_params": {"n_train": n}} for n in SIZES[:2]}
-    assert list(scaling_section(results_of(two, tasks))) == []
+    assert list(scaling_section(results_of(two, sized(SIZES[:2])))) == []

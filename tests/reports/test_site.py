@@ -130,7 +130,7 @@ def test_a_report_of_the_site_is_the_report_with_a_way_back_and_the_tables_are_t
 
 
 @pytest.mark.slow
-def test_copies_in_another_order_give_the_same_files(make, folders, tmp_path):
+def test_copies_in_another_order_give_the_same_files(make, tmp_path):
     small = small_folder(make, tmp_path / "here/a")
     other = small_methods(make, tmp_path / "here/b")
     publish([small, other], tmp_path / "site")

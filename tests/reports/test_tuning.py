@@ -34,7 +34,7 @@ def test_page_and_terminal_say_what_was_chosen_and_what_it_cost(make, write_resu
         tuned(make, "SMO", 2, 10.0, last="not tried"),
         tuned(make, "LIBSVM", 0, 1.0, evals=None),
     ]
-    folder = write_results(records, [make.task("a", **TASK)])
+    folder = write_results(records, {"a": TASK})
     results = load_results(folder)
     task = results.study.tasks[0]
     sentences = tuning(results.study, task, results.runs)

@@ -76,6 +76,7 @@ def test_a_table_is_the_same_in_every_format(frame, here, name):
 
 def test_tables_in_memory(frame, loaded):
     X, y = frame.drop(columns="y"), frame["y"]
+    expected = loaded(frame.to_csv(index=False)).fingerprint
     for name, given in {
         "pandas": (frame,),
         "polars": (pl.from_pandas(frame),),
@@ -84,7 +85,7 @@ def test_tables_in_memory(frame, loaded):
         "bunch": ({"data": X, "target": y, "frame": None},),
     }.items():
         assert import_data(name, *given) == name
-        assert load(name).fingerprint == loaded(frame.to_csv(index=False)).fingerprint
+        assert load(name).fingerprint == expected
 
 
 @pytest.mark.parametrize("name", ["code", ""])

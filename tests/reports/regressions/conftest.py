@@ -25,11 +25,11 @@ def snapshot(values, commit="a" * 40, **fields):
     return Snapshot(commit=commit, values=frame, **(defaults | fields))
 
 
-def over_time(values, commits=(), **fields):
+def over_time(values, commits=()):
     """A snapshot of each of these values, a day apart."""
     commits = commits or [f"{place + 1:x}" * 40 for place in range(len(values))]
     return [
-        snapshot(each, commit, date=place * DAY, **fields)
+        snapshot(each, commit, date=place * DAY)
         for place, (each, commit) in enumerate(zip(values, commits, strict=True))
     ]
 

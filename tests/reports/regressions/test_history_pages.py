@@ -17,10 +17,10 @@ from marginbench.reports.regressions.history import histories, render_history
 from .conftest import over_time, write_results
 
 
-def make_history(n=6, solvers=("SMO", "SBP")):
+def make_history(n=6):
     """Commits of which the third doubles the evaluations of SMO, the fifth has a blip and fails."""
     commits = [{} for _ in range(n)]
-    for solver, task in itertools.product(solvers, ("rbf dense", "rbf sparse bias")):
+    for solver, task in itertools.product(("SMO", "SBP"), ("rbf dense", "rbf sparse bias")):
         for place, values in enumerate(commits):
             later, blip = solver == "SMO" and place >= 2, solver == "SBP" and place == 4
             failed = blip and task == "rbf dense"
