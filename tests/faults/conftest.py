@@ -128,11 +128,11 @@ def marked(token):
     return running(lambda process: process.environ().get("MARGINBENCH_TEST") == token)
 
 
-def numbers(results):
-    """What the records of a folder say, without clocks; by key."""
+def numbers(results, *others):
+    """What the records of a folder say, without clocks and these others; by key."""
 
     def rest(row):
-        return {name: value for name, value in vars(row).items() if name not in CLOCKS}
+        return {name: value for name, value in vars(row).items() if name not in {*CLOCKS, *others}}
 
     return {
         record.key: rest(record) | {"trace": [rest(point) for point in record.trace]}

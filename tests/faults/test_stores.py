@@ -164,7 +164,6 @@ def test_a_server_that_is_gone_ends_no_study_and_the_next_command_pushes(
     assert "; what was recorded stays in " in message
     assert caught.value.exit_code == 4
     (first,) = (name for name in site.names() if name.startswith("journal/"))
-    site.choose = NEVER
     assert numbers(run(board)) == alone
     assert first in site.names()
     assert len(site.names()) > 2

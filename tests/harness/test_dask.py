@@ -7,7 +7,6 @@ import asyncio
 import json
 import os
 import pickle
-import time
 from contextlib import closing
 from dataclasses import replace
 
@@ -274,8 +273,7 @@ def test_a_worker_that_lacks_something_gets_no_more_runs(cluster):
         if address == lacking:
             return Outcome("storage", reason="mine.csv: no such file")
         # The next run comes once it is known.
-        while not refusals():
-            time.sleep(0.01)
+        wait_for(refusals)
         return Outcome("done", tag)
 
     cluster.do = do
@@ -298,8 +296,7 @@ def test_what_nobody_wants_any_more_is_killed(cluster):
     killed = []
 
     def do(tag, address, is_wanted):
-        while is_wanted():
-            time.sleep(0.01)
+        wait_for(lambda: not is_wanted())
         killed.append(tag)
         return
 

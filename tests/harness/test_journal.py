@@ -25,7 +25,8 @@ from marginbench.harness.results.journal import TABLE, Journal, line_of, record_
 from marginbench.harness.results.records import SCHEMA_VERSION
 from marginbench.harness.results.svm import Checkpoint, Record, packed, unpacked
 
-LONG = os.environ.get("MARGINBENCH_FAULTS") == "long"
+from ..faults.conftest import LONG
+
 COMMON = {
     "key": "ab" * 32,
     "budget": '{"timeout":60.0}',

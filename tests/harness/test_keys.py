@@ -118,7 +118,7 @@ TOPS = {"harness", "solvers"}
 @pytest.mark.posix
 def test_a_run_imports_nothing_that_could_change_it_from_other_folders():
     packed = pickle.dumps([pickle.dumps(work) for _, work in WORKS])
-    done = subprocess.run([sys.executable, "-c", RUNS], input=packed, capture_output=True)
+    done = subprocess.run([sys.executable, "-c", RUNS], input=packed, stdout=subprocess.PIPE)
     roots = fingerprint.project_roots()
     for (kind, work), modules in zip(WORKS, done.stdout.decode().splitlines(), strict=True):
         counted, judged = set(files_of(work.solver, kind)), set()

@@ -48,7 +48,7 @@ def records(folder):
 
 
 def edit(folder, **changes):
-    """Record the first run with other values, as another command might have done; it as it was."""
+    """Record the first run with other values, as another command might have done."""
     described, (before, *others) = read_description(folder), records(folder).values()
     edited = replace(before, **changes)
     described["planned"][0]["key"] = edited.key
@@ -57,7 +57,7 @@ def edit(folder, **changes):
     with closing(Journal(folder)) as journal:
         for record in (edited, *others):
             journal.append_record(record)
-    return before, edited
+    return edited
 
 
 def test_parts_of_a_study_become_the_whole(folder):
@@ -99,10 +99,8 @@ def test_clocks_of_tuning_may_differ(folder):
 )
 def test_records_that_differ_are_refused_and_named_unless_one_is_preferred(folder, changes, what):
     one, two, out = folder / "one", folder / "two", folder / "out"
-    _, before = edit(one, **tuned(2.0, 0.25))
-    _, edited = edit(
-        two, **{**tuned(3.0, 0.25), "started_at": "9999-01-01T00:00:00+00:00", **changes}
-    )
+    before = edit(one, **tuned(2.0, 0.25))
+    edited = edit(two, **{**tuned(3.0, 0.25), "started_at": "9999-01-01T00:00:00+00:00", **changes})
     with pytest.raises(UserError) as caught:
         together(folder)
     what += f" in {one} and {two}"

@@ -28,13 +28,9 @@ BUDGET = [name for name, solver in SOLVERS.items() if hasattr(solver, "maintenan
 LINEAR = [name for name, solver in SOLVERS.items() if "gamma" not in solver.get_params()]
 #: Solvers whose model is an expansion over training points, with any kernel.
 EXPANSIONS = [name for name in NAMES if name not in (*BUDGET, *LINEAR, "RandomFourierFeatures")]
-UNSEEDED = [
-    *("SMO", "BatchPerceptron", "LIBSVM", "BundleClassifier", "OCAS"),
-    *("MPKFP", "KPCT", "KVN", "SNKP", "ISNKPVN"),
-    # These draw nothing where there are no more points than they would draw, as here.
-    *("CuttingPlane", "LIBSVMSubsample"),
-]
-SEEDED = [name for name in NAMES if name not in UNSEEDED]
+#: These draw nothing where there are no more points than they would draw, as here.
+DRAWS_ALL = ("CuttingPlane", "LIBSVMSubsample")
+SEEDED = [name for name in NAMES if not (SOLVERS[name].deterministic or name in DRAWS_ALL)]
 #: One solver of each family, on which the quick tests run all of scikit-learn's checks.
 REPRESENTATIVES = [
     *("SMO", "BSCA", "LinearSDCA", "RandomFourierFeatures", "LIBSVM", "BundleRegressor"),

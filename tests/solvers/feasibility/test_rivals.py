@@ -41,7 +41,8 @@ def test_the_perceptron_is_the_classical_one_up_to_its_length(pick):
     A, n, last = INSEPARABLE, 60, 40
     total, visits, j = A[:, 0].copy(), np.eye(n)[0], 0
     solver = PCT(pick=pick, max_iter=last, tol=0.0, stop="gap", history=1)
-    for point in solver.solve(A).history:
+    result = solver.solve(A)
+    for point in result.history:
         s, norm = total @ A, np.linalg.norm(total)
         assert point.phi_lo == pytest.approx(s.min() / norm, abs=1e-12)
         assert point.phi_up == pytest.approx(norm / point.iteration, abs=1e-12)
@@ -49,7 +50,7 @@ def test_the_perceptron_is_the_classical_one_up_to_its_length(pick):
             later = [k % n for k in range(j + 1, j + n + 1)]
             j = next(k for k in later if s[k] <= 0) if pick == "cyclic" else int(s.argmin())
             total, visits = total + A[:, j], visits + np.eye(n)[j]
-    np.testing.assert_allclose(solver.solve(A).x, visits / last, atol=1e-15)
+    np.testing.assert_allclose(result.x, visits / last, atol=1e-15)
     # A mean of 0 has no direction: its bounds are both 0.
     assert solver.solve(np.array([[1.0, -1.0]])).history[1][1:3] == (0.0, 0.0)
 

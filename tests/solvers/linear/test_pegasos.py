@@ -7,7 +7,7 @@ from scipy import sparse
 from marginbench.solvers import LinearPegasos
 
 
-def literal(X, y, batches, C, weights=None, factors=None, projection=True):
+def literal(X, y, batches, C, weights, factors, projection):
     """w <- (1 - 1/t) w + 1 / (lam t k) sum over the violators, then the ball; every iterate."""
     n = len(y)
     weights = np.ones(n) if weights is None else weights
@@ -26,7 +26,7 @@ def literal(X, y, batches, C, weights=None, factors=None, projection=True):
     return np.array(iterates)
 
 
-def drawn(n, size, order, epochs, seed, weights=None):
+def drawn(n, size, order, epochs, seed, weights):
     """The same index stream as the solver's."""
     rng = np.random.default_rng(seed)
     for _ in range(epochs):

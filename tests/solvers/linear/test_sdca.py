@@ -9,7 +9,7 @@ from scipy import sparse
 from marginbench.solvers import SDCA, LinearSDCA
 
 
-def twin(X, y, C, epochs, seed, *, order="permutation", shrinking=True, tol=0.0):
+def twin(X, y, C, epochs, seed, *, order, shrinking, tol):
     """LIBLINEAR's loop in plain Python, with the derivative of the dual instead of minus it."""
     n = len(y)
     rng = np.random.default_rng(seed)

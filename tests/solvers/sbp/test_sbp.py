@@ -27,7 +27,7 @@ def tied_task():
     y = np.where(np.arange(90) % 2, 1.0, -1.0)
     X = np.round(rng.standard_normal((90, 2)) + 0.5 * y[:, None])
     K = np.exp(-0.5 * np.square(X[:, None] - X).sum(axis=2))
-    return SimpleNamespace(y=y, K=K, Q=K * np.outer(y, y), n=90)
+    return SimpleNamespace(y=y, K=K, n=90)
 
 
 def filled(c, y, volume, kind):

@@ -6,7 +6,7 @@ import pytest
 from marginbench.solvers import BatchPerceptron
 
 
-def literal(Q, steps, target=0.0):
+def literal(Q, steps, target):
     """Counts after each step, until the stopping rule holds."""
     counts, c = np.zeros(len(Q)), np.zeros(len(Q))
     history = []
